@@ -1,0 +1,46 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// An Option sets a trait of a tool made by [New].
+type Option func(*Tool)
+
+// ParallelSafe declares that any call of the tool may run beside others.
+func ParallelSafe() Option {
+	return ParallelIf(func(json.RawMessage) bool { return true })
+}
+
+// ParallelIf declares that a call may run beside others when safe says so for its arguments.
+func ParallelIf(safe func(args json.RawMessage) bool) Option {
+	return func(t *Tool) { t.Parallel = safe }
+}
+
+// WithEffect sets the effect class. [Reconcile] is set by [WithReconcile].
+func WithEffect(e Effect) Option {
+	return func(t *Tool) { t.Effect = e }
+}
+
+// WithTimeout limits one execution.
+func WithTimeout(d time.Duration) Option {
+	return func(t *Tool) { t.Timeout = d }
+}
+
+// WithQueue runs the tool on a Temporal task queue of its own.
+func WithQueue(queue string) Option {
+	return func(t *Tool) { t.Queue = queue }
+}
+
+// WithReconcile gives the function that says what became of an effect, and sets effect class [Reconcile].
+func WithReconcile(fn func(ctx context.Context, key string) (result Result, done bool, err error)) Option {
+	return func(t *Tool) { t.Effect, t.Reconcile = Reconcile, fn }
+}
+
+// WithParameters replaces the schema derived from the Go type, for example to name an enumeration. The arguments of a
+// tool with a given schema may be of any Go type that its values decode into.
+func WithParameters(schema json.RawMessage) Option {
+	return func(t *Tool) { t.Parameters = rawCopy(schema) }
+}
