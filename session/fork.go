@@ -1,0 +1,25 @@
+package session
+
+// LastEvent is the default boundary of a fork.
+const LastEvent int64 = -1
+
+// ForkBoundary checks the inclusive boundary of a fork and returns how many events the child inherits. The boundary
+// must exist ([RuleInvalidBoundary]) and must not lie inside an open turn ([RuleOpenTurn]). Forking an empty log at
+// [LastEvent] inherits nothing. See spec §7.3.
+func ForkBoundary(records []Record, boundary int64) (seedLength int64, err error) {
+	n := int64(len(records))
+	if boundary == LastEvent {
+		boundary = n - 1
+	} else if boundary < 0 || boundary >= n {
+		return 0, &RuleError{boundary, RuleInvalidBoundary, "the session has no such event to fork at"}
+	}
+	for i := boundary; i >= 0; i-- {
+		switch records[i].Event.(type) {
+		case TurnEnd:
+			return boundary + 1, nil
+		case TurnStart:
+			return 0, &RuleError{boundary, RuleOpenTurn, "cannot fork inside an open turn"}
+		}
+	}
+	return boundary + 1, nil
+}
