@@ -1,0 +1,48 @@
+package driver
+
+import "github.com/everturn/everturn/session"
+
+// onDispose ends the agent; all callers await the same completion. See spec §6.3.
+func (d *Driver) onDispose(in DisposeAsked) {
+	if d.state.Phase == Closed {
+		d.reply(in.Ref, Receipt{Disposition: Done})
+		return
+	}
+	if in.Ref != "" {
+		d.state.Disposers = append(d.state.Disposers, in.Ref)
+	}
+	d.dispose(in.Native)
+}
+
+func (d *Driver) dispose(native bool) {
+	s := d.state
+	if s.Disposing {
+		return
+	}
+	s.Disposing, s.Native = true, native
+	if s.Active() {
+		d.onCancel(CancelAsked{Cause: session.Cause{Kind: session.CauseDisposed}, Via: ViaAPI})
+	}
+	s.Latch = false
+}
+
+// disposeIdle flushes and closes. A store that refuses does not keep the agent: the tail is still in the history.
+func (d *Driver) disposeIdle() bool {
+	s := d.state
+	switch {
+	case s.Log.Lent != "":
+		return false
+	case len(s.Log.Tail) > 0 && s.Log.Broken == "":
+		d.persist(true)
+		return false
+	}
+	s.Phase = Closed
+	d.notify("agent/disposed", map[string]string{"session": s.Session})
+	for _, ref := range s.Disposers {
+		d.reply(ref, Receipt{Disposition: Done})
+	}
+	s.Disposers = nil
+	d.effect(Close{Canceled: s.Native, Summary: Summary{Session: s.Session, Turns: s.Turn, Events: s.Log.Next(),
+		Pending: s.pending(), Cause: session.Cause{Kind: session.CauseDisposed}}})
+	return true
+}

@@ -1,0 +1,134 @@
+package driver
+
+import (
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+)
+
+// An Effect is something to carry out: [StartSetup], [StartStep], [StartTool], [StartPersist], [StartTimer],
+// [CancelEffect], [Reply], [Notify], [Transition], [Rollover], [Close], [Defect]. The set is closed. What has an id is
+// answered by the input that names it.
+type Effect interface{ isEffect() }
+
+// StartSetup gives birth to the agent; answered by [Born].
+type StartSetup struct {
+	In work.SetupIn
+}
+
+// StartStep runs one attempt of a step; answered by [StepDone] or [StepLost].
+type StartStep struct {
+	In work.StepIn
+}
+
+// StartTool runs a tool call; answered by [ToolDone] or [ToolLost].
+type StartTool struct {
+	In work.ToolIn
+}
+
+// StartPersist writes the tail; answered by [Persisted] or [PersistFailed].
+type StartPersist struct {
+	In work.PersistIn
+}
+
+// StartTimer waits; answered by [TimerFired].
+type StartTimer struct {
+	ID      string
+	DelayMS int64
+	Summary string
+}
+
+// CancelEffect cancels a running effect; its answer still comes.
+type CancelEffect struct {
+	ID string
+}
+
+// Reply answers the caller named by Ref.
+type Reply struct {
+	Ref     string
+	Receipt Receipt
+}
+
+// A Receipt says what became of an act.
+type Receipt struct {
+	ID          string      `json:"id,omitempty"` // of the message
+	Disposition Disposition `json:"disposition"`
+	Revision    int64       `json:"revision"` // of the inbox
+	Seq         *int64      `json:"seq,omitempty"`
+	Found       *bool       `json:"found,omitempty"` // remove, replace: it was still pending
+	Code        string      `json:"code,omitempty"`  // refused
+	Message     string      `json:"message,omitempty"`
+	Receipts    []Receipt   `json:"receipts,omitempty"` // batch
+}
+
+// A Disposition is the short form of a receipt.
+type Disposition string
+
+// The dispositions.
+const (
+	Started   Disposition = "started"   // the agent was idle and runs now
+	Steered   Disposition = "steered"   // joins the running turn at its next step
+	Queued    Disposition = "queued"    // gets a turn after the current one
+	Parked    Disposition = "parked"    // waits for a wake
+	Duplicate Disposition = "duplicate" // this request was accepted before
+	Refused   Disposition = "refused"   // nothing changed; see code and message
+	Done      Disposition = "done"      // an edit, cancel or disposal was applied
+)
+
+// The codes of a refusal.
+const (
+	RefusedFull        = "INBOX_FULL"
+	RefusedDuplicateID = "DUPLICATE_ID"
+	RefusedInvalid     = "INVALID"
+	RefusedClosed      = "CLOSED"
+	RefusedTooLarge    = "TOO_LARGE"
+	RefusedStore       = "STORE"
+)
+
+// Notify tells listeners; a hint that costs nothing. See spec §2.5.
+type Notify struct {
+	Name string
+	Data any // JSON-ready
+}
+
+// Transition says that the status changed; it drives the search attributes.
+type Transition struct {
+	Status string
+	Turn   int
+	Model  string
+}
+
+// Rollover says that the state may move to a new run now.
+type Rollover struct{}
+
+// Close ends the run. See spec §6.3.
+type Close struct {
+	Canceled bool
+	Summary  Summary
+}
+
+// A Summary is the result of a disposed agent.
+type Summary struct {
+	Session string        `json:"session"`
+	Turns   int           `json:"turns"`
+	Events  int64         `json:"events"`
+	Pending int           `json:"pending"` // messages still in the inbox
+	Cause   session.Cause `json:"cause"`
+}
+
+// Defect says that going on would corrupt the log: the task must fail, visibly.
+type Defect struct {
+	Message string
+}
+
+func (StartSetup) isEffect()   {}
+func (StartStep) isEffect()    {}
+func (StartTool) isEffect()    {}
+func (StartPersist) isEffect() {}
+func (StartTimer) isEffect()   {}
+func (CancelEffect) isEffect() {}
+func (Reply) isEffect()        {}
+func (Notify) isEffect()       {}
+func (Transition) isEffect()   {}
+func (Rollover) isEffect()     {}
+func (Close) isEffect()        {}
+func (Defect) isEffect()       {}

@@ -1,0 +1,68 @@
+package driver
+
+// drain lets the activity converge after a turn: the next turn, or flush and idle. See spec §4.1, architecture A3.3.
+func (d *Driver) drain() bool {
+	s := d.state
+	switch {
+	case s.Log.Lent != "":
+		return false
+	case s.Normal && s.Cancelled == nil && s.pending() > 0:
+		s.Phase = Opening
+		return true
+	case len(s.Log.Tail) > 0 && s.Log.Broken == "":
+		d.persist(true)
+		return false
+	default:
+		d.goIdle()
+		return true
+	}
+}
+
+// goIdle ends the drain. See spec §3.7.
+func (d *Driver) goIdle() {
+	s := d.state
+	s.Phase, s.Cancelled, s.Normal = Idle, nil, false
+	s.Generation++
+	d.notify("agent/status", map[string]string{"status": StatusIdle})
+	d.effect(Transition{Status: StatusIdle, Turn: s.Turn, Model: s.Model})
+}
+
+// idle replays a latched wake, flushes what arose while idle, rolls over and disposes. See spec §3.1.5.
+func (d *Driver) idle() bool {
+	s := d.state
+	switch {
+	case s.Disposing:
+		return d.disposeIdle()
+	case s.Latch && s.pending() > 0:
+		d.run()
+		return true
+	case s.Log.Lent != "":
+		return false
+	case len(s.Log.Tail) > 0 && s.Log.Broken == "":
+		d.persist(true)
+		return false
+	case s.Roll:
+		d.rolling()
+		return false
+	default:
+		s.Latch = false
+		return false
+	}
+}
+
+// rolling says, once, that the state may move to a new run.
+func (d *Driver) rolling() {
+	if !d.state.Rolling {
+		d.state.Rolling = true
+		d.effect(Rollover{})
+	}
+}
+
+// onResumed goes on in a new run: what waits for time is armed again.
+func (d *Driver) onResumed() {
+	s := d.state
+	s.Roll, s.Rolling = false, false
+	if s.FlushAt != "" {
+		s.FlushAt = d.timer("flush", flushRetryMS, "store refused: flush again")
+	}
+}

@@ -1,0 +1,219 @@
+package driver
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"github.com/everturn/everturn/session"
+)
+
+// The bounds of the pending inbox. See architecture A3.4.
+const (
+	MaxPending      = 1000
+	MaxPendingBytes = 256 << 20
+)
+
+// onSent inserts a message and, if it wakes, sees to the wake. See spec §3.1.
+func (d *Driver) onSent(in Sent) {
+	if d.seen(in.Ref, in.Request, in.Message.ID) {
+		return
+	}
+	if r, ok := d.refusal(in.Message.ID, in.Bytes); ok {
+		d.reply(in.Ref, r)
+		return
+	}
+	d.remember(in.Request)
+	target := d.redirect(in.Target, in.Wakeup)
+	seq := d.insert(target, in.Message, in.Bytes)
+	receipt := Receipt{ID: in.Message.ID, Disposition: d.wake(target, in.Wakeup)}
+	if seq >= 0 {
+		receipt.Seq = &seq
+	}
+	d.reply(in.Ref, receipt)
+}
+
+// refusal reports why a message cannot be taken now.
+func (d *Driver) refusal(id string, bytes int) (Receipt, bool) {
+	s := d.state
+	refused := func(code, message string) (Receipt, bool) {
+		return Receipt{ID: id, Disposition: Refused, Code: code, Message: message}, true
+	}
+	switch {
+	case s.Phase == Closed:
+		return refused(RefusedClosed, "the agent is disposed: create another one")
+	case d.isPending(id):
+		return refused(RefusedDuplicateID, fmt.Sprintf("message id %q is pending already: use another id", id))
+	case s.pending() >= MaxPending || s.PendingBytes+bytes > MaxPendingBytes:
+		return refused(RefusedFull, fmt.Sprintf("%d messages (%d bytes) are pending: wait, or clear the inbox", s.pending(), s.PendingBytes))
+	}
+	return Receipt{}, false
+}
+
+// redirect turns waking input into a next-turn prompt while a cancelled activity has not converged. See spec §3.1.2.
+func (d *Driver) redirect(target string, wakeup bool) string {
+	if wakeup && d.state.Active() && d.state.Cancelled != nil {
+		return session.NextTurn
+	}
+	return target
+}
+
+func (d *Driver) list(target string) *[]Pending {
+	if target == session.NextStep {
+		return &d.state.NextStep
+	}
+	return &d.state.NextTurn
+}
+
+// insert appends a message to a list's tail and returns the event's seq, or -1 if it is not known yet.
+func (d *Driver) insert(target string, m session.Message, bytes int) int64 {
+	list := d.list(target)
+	seq := d.log(session.InboxSpliced{Target: target, Start: len(*list), Inserted: []session.Message{m}})
+	*list = append(*list, Pending{ID: m.ID, Bytes: bytes})
+	d.state.PendingBytes += bytes
+	d.state.Revision++
+	d.notify("agent/inbox/inserted", note{ID: m.ID, Target: target})
+	return seq
+}
+
+// A note is the payload of the inbox notifications.
+type note struct {
+	ID     string `json:"id"`
+	Target string `json:"target,omitempty"`
+	Turn   int    `json:"turn,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+func (d *Driver) find(id string) (target string, index int, ok bool) {
+	for _, target := range []string{session.NextStep, session.NextTurn} {
+		i := slices.IndexFunc(*d.list(target), func(p Pending) bool { return p.ID == id })
+		if i >= 0 {
+			return target, i, true
+		}
+	}
+	return "", 0, false
+}
+
+func (d *Driver) isPending(id string) bool {
+	_, _, ok := d.find(id)
+	return ok
+}
+
+// onRemoved discards one pending message. See spec §3.3.
+func (d *Driver) onRemoved(in Removed) {
+	if d.seen(in.Ref, in.Request, in.ID) {
+		return
+	}
+	d.remember(in.Request)
+	target, i, found := d.find(in.ID)
+	if found {
+		d.log(session.InboxSpliced{Target: target, Start: i, RemovedCount: 1, Inserted: []session.Message{}, Outcome: session.OutcomeCanceled})
+		d.cut(target, i, 1)
+		d.discarded(in.ID)
+	}
+	d.reply(in.Ref, Receipt{ID: in.ID, Disposition: Done, Found: &found})
+}
+
+// onReplaced puts another message in a pending one's place. See spec §3.3.
+func (d *Driver) onReplaced(in Replaced) {
+	if d.seen(in.Ref, in.Request, in.ID) {
+		return
+	}
+	target, i, found := d.find(in.ID)
+	if found && in.Message.ID != in.ID && d.isPending(in.Message.ID) {
+		d.reply(in.Ref, Receipt{ID: in.ID, Disposition: Refused, Code: RefusedDuplicateID,
+			Message: fmt.Sprintf("message id %q is pending already: use another id", in.Message.ID)})
+		return
+	}
+	d.remember(in.Request)
+	if found {
+		d.log(session.InboxSpliced{Target: target, Start: i, RemovedCount: 1, Inserted: []session.Message{in.Message}, Outcome: session.OutcomeCanceled})
+		p := &(*d.list(target))[i]
+		d.state.PendingBytes += in.Bytes - p.Bytes
+		*p = Pending{ID: in.Message.ID, Bytes: in.Bytes}
+		d.state.Revision++
+		d.discarded(in.ID)
+		d.notify("agent/inbox/inserted", note{ID: in.Message.ID, Target: target})
+	}
+	d.reply(in.Ref, Receipt{ID: in.ID, Disposition: Done, Found: &found})
+}
+
+// onCleared discards everything that is pending. See spec §3.3.
+func (d *Driver) onCleared(in Cleared) {
+	if d.seen(in.Ref, in.Request, "") {
+		return
+	}
+	d.remember(in.Request)
+	d.clear()
+	d.reply(in.Ref, Receipt{Disposition: Done})
+}
+
+// clear empties both lists, next-step first, one event per non-empty list.
+func (d *Driver) clear() {
+	for _, target := range []string{session.NextStep, session.NextTurn} {
+		gone := slices.Clone(*d.list(target))
+		if len(gone) == 0 {
+			continue
+		}
+		d.log(session.InboxSpliced{Target: target, RemovedCount: len(gone), Inserted: []session.Message{}, Outcome: session.OutcomeCanceled})
+		d.cut(target, 0, len(gone))
+		for _, p := range gone {
+			d.discarded(p.ID)
+		}
+	}
+}
+
+// cut removes n entries of a list.
+func (d *Driver) cut(target string, start, n int) {
+	list := d.list(target)
+	for _, p := range (*list)[start : start+n] {
+		d.state.PendingBytes -= p.Bytes
+	}
+	*list = slices.Delete(slices.Clone(*list), start, start+n)
+	d.state.Revision++
+}
+
+func (d *Driver) discarded(id string) {
+	d.ended(Ended{ID: id, Discarded: true})
+	d.notify("agent/inbox/discarded", note{ID: id})
+}
+
+// ended remembers what became of a message, for callers who await it.
+func (d *Driver) ended(e Ended) {
+	d.state.Ended = append(d.state.Ended, e)
+	if n := len(d.state.Ended) - endedLimit; n > 0 {
+		d.state.Ended = slices.Clone(d.state.Ended[n:])
+	}
+}
+
+// claim takes the input of a proposed step: all of next-step, then one prompt if this is the turn's first proposal.
+// See spec §4.3.
+func (d *Driver) claim() []string {
+	s := d.state
+	var batch []string
+	take := func(target string, n int) {
+		if n == 0 {
+			return
+		}
+		d.log(session.InboxSpliced{Target: target, RemovedCount: n, Inserted: []session.Message{}})
+		for _, p := range (*d.list(target))[:n] {
+			batch = append(batch, p.ID)
+		}
+		d.cut(target, 0, n)
+	}
+	take(session.NextStep, len(s.NextStep))
+	if s.First {
+		take(session.NextTurn, min(1, len(s.NextTurn)))
+	}
+	for _, id := range batch {
+		d.notify("agent/inbox/claimed", note{ID: id, Turn: s.Turn})
+	}
+	return batch
+}
+
+// requestKey shortens a request id for the ring.
+func requestKey(request string) string {
+	sum := sha256.Sum256([]byte(request))
+	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}

@@ -1,0 +1,150 @@
+package driver
+
+import (
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+)
+
+// An Input is something that happened: [Sent], [Removed], [Replaced], [Cleared], [CancelAsked], [DisposeAsked],
+// [Batch], [Born], [StepDone], [StepLost], [ToolDone], [ToolLost], [Persisted], [PersistFailed], [TimerFired],
+// [RollAsked], [Resumed]. The set is closed.
+//
+// Ref names the caller who waits for a receipt; empty for a signal. Request is the caller's id of the act, for
+// de-duplication; empty means none.
+type Input interface{ isInput() }
+
+// Sent asks to insert a message. Message is small: a large body is one artifact block. See spec §3.1.
+type Sent struct {
+	Ref     string
+	Request string
+	Message session.Message
+	Bytes   int // size of the body, wherever it is
+	Target  string
+	Wakeup  bool
+}
+
+// Removed asks to discard a pending message. See spec §3.3.
+type Removed struct {
+	Ref, Request, ID string
+}
+
+// Replaced asks to replace a pending message in place.
+type Replaced struct {
+	Ref, Request, ID string
+	Message          session.Message
+	Bytes            int
+}
+
+// Cleared asks to discard all pending messages.
+type Cleared struct {
+	Ref, Request string
+}
+
+// CancelAsked asks to cancel the current activity. See spec §3.4.
+type CancelAsked struct {
+	Ref, Request string
+	Cause        session.Cause
+	KeepInbox    bool
+	Via          string // ViaAPI or ViaNative
+	By, Text     string
+}
+
+// How a cancel came in.
+const (
+	ViaAPI    = "api"
+	ViaNative = "native"
+)
+
+// DisposeAsked asks to end the agent. See spec §6.3.
+type DisposeAsked struct {
+	Ref, Request string
+	Native       bool
+}
+
+// Batch applies several acts before the driver advances. See architecture D24.
+type Batch struct {
+	Ref, Request string
+	Acts         []Input
+}
+
+// Born answers [StartSetup].
+type Born struct {
+	Out work.SetupOut
+}
+
+// StepDone answers [StartStep].
+type StepDone struct {
+	ID  string
+	Out work.StepOut
+}
+
+// Lost says why no answer will come.
+type Lost string
+
+// The ways an effect is lost.
+const (
+	LostCancelled   Lost = "cancelled"   // cancelled while nobody worked on it
+	LostExhausted   Lost = "exhausted"   // its worker died too often, or it failed for good
+	LostUnavailable Lost = "unavailable" // no worker took it in time
+)
+
+// StepLost says that no answer to a [StartStep] will come. Message is the last error, if any.
+type StepLost struct {
+	ID      string
+	Why     Lost
+	Message string
+}
+
+// ToolDone answers [StartTool].
+type ToolDone struct {
+	ID  string
+	Out work.ToolOut
+}
+
+// ToolLost says that no answer to a [StartTool] will come.
+type ToolLost struct {
+	ID      string
+	Why     Lost
+	Message string
+}
+
+// Persisted answers [StartPersist].
+type Persisted struct {
+	ID  string
+	Out work.PersistOut
+}
+
+// PersistFailed says that the store refused.
+type PersistFailed struct {
+	ID      string
+	Message string
+}
+
+// TimerFired answers [StartTimer].
+type TimerFired struct {
+	ID string
+}
+
+// RollAsked asks for a rollover at the next safe point. See architecture A3.11.
+type RollAsked struct{}
+
+// Resumed is the first input of a run that continues another one's state.
+type Resumed struct{}
+
+func (Sent) isInput()          {}
+func (Removed) isInput()       {}
+func (Replaced) isInput()      {}
+func (Cleared) isInput()       {}
+func (CancelAsked) isInput()   {}
+func (DisposeAsked) isInput()  {}
+func (Batch) isInput()         {}
+func (Born) isInput()          {}
+func (StepDone) isInput()      {}
+func (StepLost) isInput()      {}
+func (ToolDone) isInput()      {}
+func (ToolLost) isInput()      {}
+func (Persisted) isInput()     {}
+func (PersistFailed) isInput() {}
+func (TimerFired) isInput()    {}
+func (RollAsked) isInput()     {}
+func (Resumed) isInput()       {}

@@ -1,0 +1,149 @@
+package driver
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+)
+
+// Log is the driver's view of the session log. See architecture A3.2.
+//
+// Head names what the store holds. Tail are the events after it, with their seqs. While Lent names an effect, its
+// borrower persists the first LentN events of the tail; if the borrower also Appends, later events wait in Waiting for
+// their seq until it answers.
+type Log struct {
+	Head    work.Head        `json:"head"`
+	Tail    []session.Record `json:"tail,omitempty"`
+	Bytes   int              `json:"bytes,omitempty"` // of the tail, encoded
+	Lent    string           `json:"lent,omitempty"`
+	LentN   int              `json:"lentN,omitempty"`
+	Appends bool             `json:"appends,omitempty"`
+	Waiting []session.Record `json:"waiting,omitempty"`
+	Broken  string           `json:"broken,omitempty"` // why the last persist failed
+}
+
+// Next is the seq of the next event, as far as it is known: a Step that runs may append before it.
+func (l *Log) Next() int64 { return l.Head.Count + int64(len(l.Tail)) }
+
+// log appends an event and returns its seq, or -1 while the log is lent to a writer that appends.
+func (d *Driver) log(e session.Event, sources ...int64) int64 {
+	l := &d.state.Log
+	r := session.NewRecord(d.now, e, sources...)
+	if l.Lent != "" && l.Appends {
+		l.Waiting = append(l.Waiting, r)
+		return -1
+	}
+	r.Seq = l.Next()
+	l.Tail = append(l.Tail, r)
+	l.Bytes += size(r)
+	d.events = append(d.events, r)
+	return r.Seq
+}
+
+// lend hands the first n events of the tail to an effect.
+func (l *Log) lend(id string, n int, appends bool) []session.Record {
+	l.Lent, l.LentN, l.Appends = id, n, appends
+	return slices.Clone(l.Tail[:n])
+}
+
+// giveBack ends a loan. If the borrower persisted, head is where it got to; else the tail stays as it was.
+func (d *Driver) giveBack(head work.Head) {
+	l := &d.state.Log
+	if head != l.Head {
+		l.Head = head
+		l.Tail = slices.Clone(l.Tail[l.LentN:])
+	}
+	waiting := l.Waiting
+	l.Lent, l.LentN, l.Appends, l.Waiting = "", 0, false, nil
+	for _, r := range waiting {
+		r.Seq = l.Next()
+		l.Tail = append(l.Tail, r)
+		d.events = append(d.events, r)
+	}
+	l.Bytes = 0
+	for _, r := range l.Tail {
+		l.Bytes += size(r)
+	}
+}
+
+// echoFits compares what a writer says it was lent with what it was lent, and where it got to. See architecture A3.2.
+func (d *Driver) echoFits(id string, echo work.Echo, head work.Head) bool {
+	l := &d.state.Log
+	want := work.EchoOf(l.Head.Count, l.Tail[:l.LentN])
+	if echo == want && (head == l.Head || head.Count >= l.Head.Count+int64(l.LentN)) {
+		return true
+	}
+	d.effect(Defect{Message: "driver: " + id + " was lent other events than this state holds: refusing to go on"})
+	return false
+}
+
+// size is the encoded length of a record. A record that cannot be encoded is refused before it gets here.
+func size(r session.Record) int {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return 0
+	}
+	return len(raw)
+}
+
+// persist lends a prefix of the tail to be written; publish names the head in the store afterwards.
+func (d *Driver) persist(publish bool) {
+	s := d.state
+	n, bytes := 0, 0
+	for n < len(s.Log.Tail) && (n == 0 || bytes+size(s.Log.Tail[n]) <= work.LendLimit) {
+		bytes += size(s.Log.Tail[n])
+		n++
+	}
+	id := d.effectID("persist")
+	tail := s.Log.lend(id, n, false)
+	d.effect(StartPersist{In: work.PersistIn{ID: id, Ident: s.ident(), Head: s.Log.Head, Tail: tail, Publish: publish}})
+}
+
+// onPersisted takes over the new head. See spec §4.11.
+func (d *Driver) onPersisted(in Persisted) {
+	if in.ID != d.state.Log.Lent || !d.echoFits(in.ID, in.Out.Echo, in.Out.Head) {
+		return
+	}
+	d.giveBack(in.Out.Head)
+	d.state.Log.Broken = ""
+}
+
+// onPersistFailed keeps the tail: Temporal holds it, and a later flush takes it along.
+func (d *Driver) onPersistFailed(in PersistFailed) {
+	if in.ID != d.state.Log.Lent {
+		return
+	}
+	d.giveBack(d.state.Log.Head)
+	d.state.Log.Broken = in.Message
+	d.fail(&session.Failure{Code: work.CodeStore, Message: in.Message})
+	if d.state.FlushAt == "" {
+		d.state.FlushAt = d.timer("flush", flushRetryMS, "store refused: flush again")
+	}
+}
+
+// flushRetryMS is how long a failed flush waits before it is tried again.
+const flushRetryMS = 30_000
+
+func (d *Driver) timer(kind string, delayMS int64, summary string) string {
+	id := d.effectID(kind)
+	d.effect(StartTimer{ID: id, DelayMS: delayMS, Summary: summary})
+	return id
+}
+
+// fail records and announces an error that ends no turn by itself.
+func (d *Driver) fail(f *session.Failure) {
+	d.state.LastError = f
+	d.notify("agent/error", map[string]any{"turn": d.state.Turn, "step": d.state.Step, "error": f})
+}
+
+// onTimer ends the wait that the timer stands for.
+func (d *Driver) onTimer(in TimerFired) {
+	switch s := d.state; in.ID {
+	case s.FlushAt:
+		s.FlushAt, s.Log.Broken = "", ""
+	case s.Awaiting:
+		d.onRetryDue()
+	}
+}

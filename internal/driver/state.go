@@ -1,0 +1,195 @@
+package driver
+
+import (
+	"encoding/json"
+
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+)
+
+// A Phase says what the agent waits for.
+type Phase string
+
+// The phases. See the diagram in the package documentation.
+const (
+	Birth    Phase = "birth"    // Setup runs
+	Idle     Phase = "idle"     // no activity
+	Opening  Phase = "opening"  // running, before turn/start
+	Claiming Phase = "claiming" // a step is to be proposed as soon as the log is free
+	Stepping Phase = "step"     // a Step runs
+	Retrying Phase = "retry"    // the wait before another attempt
+	Tools    Phase = "tools"    // tool calls of the step run
+	Draining Phase = "draining" // the turn ended; the tail is being flushed
+	Closed   Phase = "closed"   // disposed
+)
+
+// The two statuses. See spec §3.7.
+const (
+	StatusIdle    = "idle"
+	StatusRunning = "running"
+)
+
+// State is everything the driver knows of one agent. It is JSON-ready: a rollover carries it to the next run.
+type State struct {
+	Session    string        `json:"session"`
+	Definition string        `json:"definition"`
+	Title      string        `json:"title,omitempty"`
+	Parent     string        `json:"parent,omitempty"`
+	Spec       string        `json:"spec,omitempty"`  // SHA-256 of the stored work.Spec
+	Store      string        `json:"store,omitempty"` // identity of the store
+	Model      string        `json:"model,omitempty"` // last provider/model used
+	Epoch      int64         `json:"epoch"`
+	Rules      int           `json:"rules"` // highest behaviour version a worker answered with
+	Manifest   work.Manifest `json:"manifest"`
+
+	Log Log `json:"log"`
+
+	NextTurn     []Pending `json:"nextTurn,omitempty"`
+	NextStep     []Pending `json:"nextStep,omitempty"`
+	PendingBytes int       `json:"pendingBytes,omitempty"`
+	Revision     int64     `json:"revision"`   // counts inbox mutations
+	Generation   int64     `json:"generation"` // counts returns to idle
+
+	Phase     Phase          `json:"phase"`
+	Latch     bool           `json:"latch,omitempty"`     // a wake to be replayed at convergence
+	Cancelled *session.Cause `json:"cancelled,omitempty"` // of the current activity; the first one wins
+	Disposing bool           `json:"disposing,omitempty"`
+	Disposers []string       `json:"disposers,omitempty"` // refs of callers who wait for the disposal
+	Native    bool           `json:"native,omitempty"`    // disposal asked by a native cancellation
+	IdleHit   bool           `json:"idleHit,omitempty"`   // a native cancel found the agent idle since it last ran
+	Started   bool           `json:"started,omitempty"`   // session-start was announced
+	Roll      bool           `json:"roll,omitempty"`      // a rollover is wanted
+	Rolling   bool           `json:"rolling,omitempty"`   // and may happen now
+
+	Turn      int              `json:"turn"` // last opened
+	TurnOpen  bool             `json:"turnOpen,omitempty"`
+	Step      int              `json:"step,omitempty"` // entered steps of the turn
+	StepOpen  bool             `json:"stepOpen,omitempty"`
+	Attempt   int              `json:"attempt,omitempty"`
+	First     bool             `json:"first,omitempty"`    // the coming claim is the turn's first
+	Owed      bool             `json:"owed,omitempty"`     // tool results owe a request
+	Cut       bool             `json:"cut,omitempty"`      // a step hit max-tokens
+	Normal    bool             `json:"normal,omitempty"`   // the last turn left its loop normally
+	Awaiting  string           `json:"awaiting,omitempty"` // effect id of the Step or timer
+	Settling  bool             `json:"settling,omitempty"` // the awaited Step settles a lost one
+	Assembly  string           `json:"assembly,omitempty"`
+	Batch     []string         `json:"batch,omitempty"`   // claimed by the current proposal
+	Claimed   []string         `json:"claimed,omitempty"` // claimed by the current turn
+	Dropped   []string         `json:"dropped,omitempty"` // of those, what did not enter
+	Calls     []Call           `json:"calls,omitempty"`
+	Concluded bool             `json:"concluded,omitempty"`
+	Retry     *Retry           `json:"retry,omitempty"`
+	LastError *session.Failure `json:"lastError,omitempty"`
+
+	Effects int64   `json:"effects"` // last effect id given
+	Seen    Ring    `json:"seen"`    // request ids, for de-duplication
+	Ended   []Ended `json:"ended,omitempty"`
+	FlushAt string  `json:"flushAt,omitempty"` // timer that retries a failed flush
+}
+
+// A Pending message waits in the inbox; its body is in the log.
+type Pending struct {
+	ID    string `json:"id"`
+	Bytes int    `json:"b,omitempty"`
+}
+
+// A Call is one tool call of the current step.
+type Call struct {
+	work.Call
+	State  CallState     `json:"state,omitempty"`
+	Effect string        `json:"fx,omitempty"`  // id of the running effect
+	Seq    int64         `json:"seq,omitempty"` // of its tool/call
+	Settle bool          `json:"settle,omitempty"`
+	Out    *work.ToolOut `json:"out,omitempty"`
+}
+
+// A CallState says how far a call is.
+type CallState string
+
+// The states of a call.
+const (
+	CallWaiting   CallState = ""
+	CallRunning   CallState = "running"
+	CallFinished  CallState = "finished"  // waits for its predecessors
+	CallCommitted CallState = "committed" // its result is in the log
+)
+
+// A Retry is the wait before another attempt.
+type Retry struct {
+	ID     string `json:"id"`
+	Number int    `json:"number,omitempty"`
+	DueMS  int64  `json:"dueMs,omitempty"` // Unix ms
+}
+
+// Ended says what became of a message that left the inbox. The list is bounded; the log knows all of them.
+type Ended struct {
+	ID        string           `json:"id"`
+	Turn      int              `json:"turn,omitempty"`
+	Kind      session.TurnKind `json:"kind,omitempty"`
+	Dropped   bool             `json:"dropped,omitempty"`   // claimed, but did not enter its step
+	Discarded bool             `json:"discarded,omitempty"` // left the inbox without being claimed
+}
+
+// endedLimit bounds State.Ended.
+const endedLimit = 128
+
+// Status is running from the accepted wake until the drain has converged. See spec §3.7.
+func (s *State) Status() string {
+	switch s.Phase {
+	case Birth, Idle, Closed:
+		return StatusIdle
+	default:
+		return StatusRunning
+	}
+}
+
+// Active reports whether an activity is there that a cancel could hit.
+func (s *State) Active() bool { return s.Status() == StatusRunning }
+
+// Quiet reports whether whenIdle is answered: nothing runs and nothing is about to.
+func (s *State) Quiet() bool {
+	return s.Phase == Closed || s.Phase == Idle && !s.Latch && s.Log.Lent == ""
+}
+
+func (s *State) ident() work.Ident {
+	return work.Ident{Session: s.Session, Definition: s.Definition, Epoch: s.Epoch, Store: s.Store, Spec: s.Spec}
+}
+
+func (s *State) pending() int { return len(s.NextTurn) + len(s.NextStep) }
+
+// Clone returns a deep copy; tests compare it with what a rollover restores.
+func (s *State) Clone() (State, error) {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return State{}, err
+	}
+	var out State
+	return out, json.Unmarshal(raw, &out)
+}
+
+// Ring remembers the last requests, oldest overwritten first.
+type Ring struct {
+	IDs  []string `json:"ids,omitempty"`
+	Next int      `json:"next,omitempty"`
+}
+
+// RingSize is how many request ids are remembered.
+const RingSize = 1024
+
+func (r *Ring) has(id string) bool {
+	for _, x := range r.IDs {
+		if x == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Ring) add(id string) {
+	if len(r.IDs) < RingSize {
+		r.IDs = append(r.IDs, id)
+		return
+	}
+	r.IDs[r.Next] = id
+	r.Next = (r.Next + 1) % RingSize
+}

@@ -1,0 +1,174 @@
+package driver
+
+import (
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+)
+
+// wake sees to a wake request after its message was inserted, and says what will become of the message.
+// See spec §3.1.4.
+func (d *Driver) wake(target string, wakeup bool) Disposition {
+	s := d.state
+	switch {
+	case !wakeup:
+		if target == session.NextStep && s.TurnOpen && s.Cancelled == nil {
+			return Steered
+		}
+		return Parked
+	case s.Disposing || s.Cancelled != nil && s.Cancelled.Kind == session.CauseDisposed:
+		return Parked
+	case s.Phase == Birth:
+		s.Latch = true
+		return Queued
+	case s.Phase == Idle:
+		d.run()
+		return Started
+	case s.Cancelled != nil, s.Phase == Draining && !s.Normal:
+		s.Latch = true
+		return Queued
+	case target == session.NextStep && s.TurnOpen:
+		return Steered
+	default:
+		return Queued
+	}
+}
+
+// run starts a drain. See spec §4.1.
+func (d *Driver) run() {
+	s := d.state
+	s.Phase, s.Cancelled, s.Latch, s.IdleHit = Opening, nil, false, false
+	s.Log.Broken = "" // a wake tries the store again
+	if !s.Started {
+		s.Started = true
+		d.notify("agent/session-start", map[string]string{"source": "startup"})
+	}
+	d.notify("agent/status", map[string]string{"status": StatusRunning})
+	d.effect(Transition{Status: StatusRunning, Turn: s.Turn + 1, Model: s.Model})
+}
+
+// openTurn appends turn/start, unless the activity was cancelled before. See spec §4.2.
+func (d *Driver) openTurn() bool {
+	s := d.state
+	if s.Cancelled != nil {
+		s.Phase, s.Normal = Draining, false
+		return true
+	}
+	s.Turn++
+	s.TurnOpen, s.First = true, true
+	s.Step, s.Attempt, s.Owed, s.Cut, s.Concluded = 0, 0, false, false, false
+	s.Batch, s.Claimed, s.Dropped, s.Calls = nil, nil, nil, nil
+	d.log(session.TurnStart{Turn: s.Turn})
+	s.Phase = Claiming
+	return true
+}
+
+// propose claims and starts a Step as soon as the log is free and the tail is short. See spec §4.3, architecture A3.4.
+func (d *Driver) propose() bool {
+	s := d.state
+	switch {
+	case s.Cancelled != nil:
+		d.abortTurn()
+		return true
+	case s.Log.Lent != "":
+		return false
+	case s.Roll:
+		d.rolling()
+		return false
+	case s.Log.Bytes > work.TailLimit && s.Log.Broken != "":
+		d.failTurn(&session.Failure{Code: work.CodeStore, Message: s.Log.Broken})
+		return true
+	case s.Log.Bytes > work.TailLimit:
+		d.persist(false)
+		return false
+	}
+	s.Batch = d.claim()
+	s.Claimed = append(s.Claimed, s.Batch...)
+	s.First, s.Attempt, s.Assembly = false, 1, ""
+	d.startStep(work.StepRun, "")
+	return false
+}
+
+// endTurn appends turn/end and lets the drain converge. normal says that the step loop was left normally, so that a
+// queue goes on. See spec §4.1, §4.9.
+func (d *Driver) endTurn(reason session.TurnReason, normal bool) {
+	s := d.state
+	d.log(session.TurnEnd{Turn: s.Turn, Reason: reason})
+	for _, id := range s.Claimed {
+		d.ended(Ended{ID: id, Turn: s.Turn, Kind: reason.Kind, Dropped: contains(s.Dropped, id)})
+	}
+	s.TurnOpen, s.Normal, s.Phase = false, normal, Draining
+	s.Awaiting, s.Settling, s.Retry = "", false, nil
+	s.Batch, s.Claimed, s.Dropped, s.Calls, s.Assembly = nil, nil, nil, nil, ""
+	if reason.Kind == session.TurnErrored {
+		d.fail(reason.Error)
+	}
+}
+
+// completeTurn ends a turn whose step loop was left normally.
+func (d *Driver) completeTurn() {
+	kind := session.TurnCompleted
+	if d.state.Cut {
+		kind = session.TurnMaxTokens
+	}
+	d.endTurn(session.TurnReason{Kind: kind}, true)
+}
+
+// abortTurn closes the open step and turn with the first cause. See spec §4.10.
+func (d *Driver) abortTurn() {
+	d.drop("aborted")
+	d.endStep()
+	d.endTurn(session.TurnReason{Kind: session.TurnAborted, Aborted: d.state.Cancelled}, false)
+}
+
+// failTurn closes the open step and turn with an error; a cancelled turn is always aborted. See spec §4.10.
+func (d *Driver) failTurn(f *session.Failure) {
+	if d.state.Cancelled != nil {
+		d.abortTurn()
+		return
+	}
+	d.drop("error")
+	d.endStep()
+	d.endTurn(session.TurnReason{Kind: session.TurnErrored, Error: f}, false)
+}
+
+// endStep appends step/end if a step is open. See spec §4.9.1.
+func (d *Driver) endStep() {
+	s := d.state
+	if s.StepOpen {
+		d.log(session.StepEnd{Turn: s.Turn, Step: s.Step})
+		s.StepOpen = false
+	}
+}
+
+// stepOver ends the step and decides what follows. See spec §4.9.
+func (d *Driver) stepOver(owed bool) {
+	s := d.state
+	d.endStep()
+	switch {
+	case s.Cancelled != nil:
+		d.abortTurn()
+	case owed || len(s.NextStep) > 0:
+		s.Owed, s.Phase = owed, Claiming
+	default:
+		d.completeTurn()
+	}
+}
+
+// drop gives up what is left of the claimed batch. See spec §4.3.5.
+func (d *Driver) drop(reason string) {
+	s := d.state
+	for _, id := range s.Batch {
+		s.Dropped = append(s.Dropped, id)
+		d.notify("agent/inbox/dropped", note{ID: id, Turn: s.Turn, Reason: reason})
+	}
+	s.Batch = nil
+}
+
+func contains(list []string, x string) bool {
+	for _, y := range list {
+		if x == y {
+			return true
+		}
+	}
+	return false
+}

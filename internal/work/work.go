@@ -1,0 +1,303 @@
+// Package work is the contract between the workflow and the activities: names, inputs and answers.
+//
+// Every input and answer is a small struct: ids, hashes, what is new. Fields are only added, never reused for another
+// meaning; unknown fields are ignored; testdata/wire holds golden JSON. Bodies above [InlineLimit] are blobs in the
+// store, made by whoever produced them.
+package work
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/everturn/everturn/session"
+)
+
+// The activities, by the names they are registered under.
+const (
+	Setup        = "Setup"
+	Step         = "Step"
+	Tool         = "Tool"
+	Persist      = "Persist"
+	Spill        = "Spill"
+	CancelReason = "CancelReason"
+)
+
+// The sizes of architecture A3.4, in bytes.
+const (
+	InlineLimit  = 4 << 10   // a larger body is a blob
+	TailLimit    = 32 << 10  // a longer tail is persisted before a Step
+	LendLimit    = 128 << 10 // what one Persist takes
+	PayloadLimit = 256 << 10 // no argument or result is larger
+)
+
+// ContentMediaType marks an [session.Artifact] block that stands for stored message content: whoever persists or shows
+// the message puts the stored blocks in its place.
+const ContentMediaType = "application/vnd.everturn.content+json"
+
+// ArgumentsMediaType marks stored tool-call arguments.
+const ArgumentsMediaType = "text/vnd.everturn.arguments"
+
+// A Head names a log prefix in the store: the last segment and how many events count.
+type Head struct {
+	Hash  string `json:"hash,omitempty"` // empty: no segment yet
+	Count int64  `json:"count"`
+}
+
+// Ident identifies the agent an activity works for.
+type Ident struct {
+	Session    string `json:"session"`
+	Definition string `json:"definition"`
+	Epoch      int64  `json:"epoch"`
+	Store      string `json:"store,omitempty"` // identity of the store the session was born in
+	Spec       string `json:"spec,omitempty"`  // SHA-256 of the stored [Spec]
+}
+
+// A Spec is the recorded data of one agent: what `Create` was given.
+type Spec struct {
+	Definition      string          `json:"definition"`
+	Title           string          `json:"title,omitempty"`
+	Provider        string          `json:"provider,omitempty"`
+	Model           string          `json:"model,omitempty"`
+	ReasoningEffort string          `json:"reasoningEffort,omitempty"`
+	MaxTokens       int             `json:"maxTokens,omitempty"`
+	CWD             string          `json:"cwd,omitempty"`
+	Params          json.RawMessage `json:"params,omitempty"`
+	Parent          string          `json:"parent,omitempty"`
+}
+
+// A Manifest is what the workflow must know of a definition.
+type Manifest struct {
+	Rules       int    `json:"rules"`  // behaviour version of the worker that made it
+	Digest      string `json:"digest"` // changes when the definition changes
+	MaxParallel int    `json:"maxParallel,omitempty"`
+}
+
+// Rules is the behaviour version of this worker.
+const Rules = 1
+
+// Worker is what every answer says about the worker that gave it.
+type Worker struct {
+	Rules    int    `json:"rules"`
+	Manifest string `json:"manifest,omitempty"` // digest
+}
+
+// An Echo repeats what a writer was lent; the workflow compares it. See architecture A3.2.
+type Echo struct {
+	FirstSeq int64  `json:"firstSeq"`
+	Hash     string `json:"hash"`
+}
+
+// EchoOf is the echo of a lent tail that starts at seq first.
+func EchoOf(first int64, tail []session.Record) Echo {
+	h := sha256.New()
+	for _, r := range tail {
+		raw, err := json.Marshal(r)
+		if err != nil {
+			raw = []byte(err.Error()) // both sides see the same record, so both see the same error
+		}
+		h.Write(raw)
+		h.Write([]byte{'\n'})
+	}
+	return Echo{FirstSeq: first, Hash: hex.EncodeToString(h.Sum(nil)[:12])}
+}
+
+// An Act is a call of plugin.Agent made inside a hook, gate or tool; the driver applies it before the answer that
+// carries it. See architecture A3.8.
+type Act struct {
+	Kind      string           `json:"kind"` // send or cancel
+	Message   *session.Message `json:"message,omitempty"`
+	Target    string           `json:"target,omitempty"`
+	Wakeup    bool             `json:"wakeup,omitempty"`
+	Cause     *session.Cause   `json:"cause,omitempty"`
+	KeepInbox bool             `json:"keepInbox,omitempty"`
+}
+
+// The kinds of an [Act].
+const (
+	ActSend   = "send"
+	ActCancel = "cancel"
+)
+
+// SetupIn asks a worker to give birth to an agent.
+type SetupIn struct {
+	Ident     Ident `json:"ident"`
+	Spec      Spec  `json:"spec"`
+	CreatedAt int64 `json:"createdAt"` // Unix ms
+}
+
+// SetupOut says that the agent is born.
+type SetupOut struct {
+	Spec     string   `json:"spec"`  // SHA-256 of the stored spec
+	Store    string   `json:"store"` // identity of the store
+	Model    string   `json:"model,omitempty"`
+	Manifest Manifest `json:"manifest"`
+	Worker   Worker   `json:"worker"`
+}
+
+// The modes of a Step.
+const (
+	StepRun    = ""
+	StepSettle = "settle" // no gates, no provider: settle what a lost execution left. See architecture A3.6.
+)
+
+// StepIn asks a worker to run one attempt of one proposed step. See spec §4.4–4.7.
+type StepIn struct {
+	ID       string           `json:"id"` // effect id
+	Ident    Ident            `json:"ident"`
+	Mode     string           `json:"mode,omitempty"`
+	Turn     int              `json:"turn"`
+	Step     int              `json:"step"`    // the proposed step's number
+	Attempt  int              `json:"attempt"` // from 1
+	Head     Head             `json:"head"`
+	Tail     []session.Record `json:"tail,omitempty"`     // lent: persisted by the step before its own events
+	Batch    []string         `json:"batch,omitempty"`    // ids of the claimed messages, in batch order
+	Owed     bool             `json:"owed,omitempty"`     // tool results owe a request: an empty batch is fine
+	Assembly string           `json:"assembly,omitempty"` // SHA-256 of the assembly of attempt 1
+	Lost     string           `json:"lost,omitempty"`     // settle: cancelled or exhausted
+	Now      int64            `json:"now,omitempty"`      // Unix ms at which the driver asked
+}
+
+// The outcomes of a Step.
+const (
+	StepMessage   = "message"   // assistant/message logged
+	StepAttempt   = "attempt"   // assistant/attempt logged, with a failure
+	StepRejected  = "rejected"  // the pre-step gate said no
+	StepEmpty     = "empty"     // nothing entered and nothing owed
+	StepCancelled = "cancelled" // cancelled before, or without, a settled message
+	StepFailed    = "failed"    // a gate, the assembly, the preparation or a barrier failed
+)
+
+// StepOut is a Step's answer.
+type StepOut struct {
+	Echo        Echo               `json:"echo"`
+	Head        Head               `json:"head"` // after everything the step wrote; equal to the given one if it wrote nothing
+	Outcome     string             `json:"outcome"`
+	Entered     bool               `json:"entered,omitempty"`   // step/start is in the log
+	Committed   bool               `json:"committed,omitempty"` // the entered users are in the log
+	Users       []string           `json:"users,omitempty"`     // ids of the user messages committed by this step
+	Interrupted bool               `json:"interrupted,omitempty"`
+	Finish      session.FinishKind `json:"finish,omitempty"`
+	Calls       []Call             `json:"calls,omitempty"`
+	Failure     *session.Failure   `json:"failure,omitempty"` // attempt and failed
+	Recovery    *Recovery          `json:"recovery,omitempty"`
+	Assembly    string             `json:"assembly,omitempty"`
+	Acts        []Act              `json:"acts,omitempty"`
+	Model       string             `json:"model,omitempty"` // provider/model used
+	Usage       *session.Usage     `json:"usage,omitempty"`
+	Reason      string             `json:"reason,omitempty"` // rejected
+	Execution   int                `json:"execution,omitempty"`
+	Worker      Worker             `json:"worker"`
+}
+
+// A Call is a tool call of the model with the traits of its tool.
+type Call struct {
+	ID        string            `json:"id"`
+	Name      string            `json:"name"`
+	Arguments string            `json:"arguments,omitempty"` // raw text, if it is short
+	Blob      *session.Artifact `json:"blob,omitempty"`      // else
+	Parallel  bool              `json:"parallel,omitempty"`
+	Effect    string            `json:"effect,omitempty"`
+	TimeoutMS int64             `json:"timeoutMs,omitempty"`
+	Queue     string            `json:"queue,omitempty"`
+}
+
+// Recovery is the decision of the recovery gate: another attempt. See spec §4.7.4.
+type Recovery struct {
+	Provider string `json:"provider,omitempty"`
+	Mode     string `json:"mode,omitempty"` // empty: a gate decided, without a wait and without a log entry
+	Policy   string `json:"policy,omitempty"`
+	DelayMS  int64  `json:"delayMs,omitempty"`
+	Retry    int    `json:"retry,omitempty"`
+	Maximum  int    `json:"maximum,omitempty"`
+}
+
+// ToolIn asks a worker to run one tool call. See spec §4.8.
+type ToolIn struct {
+	ID    string `json:"id"` // effect id
+	Ident Ident  `json:"ident"`
+	Mode  string `json:"mode,omitempty"` // ToolRun or ToolSettle
+	Turn  int    `json:"turn"`
+	Step  int    `json:"step"`
+	Call  Call   `json:"call"`
+	Key   string `json:"key"`            // idempotency key
+	Lost  string `json:"lost,omitempty"` // settle: cancelled, exhausted or unavailable
+}
+
+// The modes of a Tool.
+const (
+	ToolRun    = ""
+	ToolSettle = "settle" // do not run the body: the effect ledger says what became of it
+)
+
+// ToolOut is a call's outcome. Content above the inline limit is one artifact block of [ContentMediaType].
+type ToolOut struct {
+	Content   session.Content     `json:"content"`
+	IsError   bool                `json:"isError,omitempty"`
+	Error     *session.CodedError `json:"error,omitempty"`
+	Meta      json.RawMessage     `json:"meta,omitempty"`
+	Contexts  []session.Message   `json:"contexts,omitempty"`
+	Concludes bool                `json:"concludes,omitempty"`
+	Acts      []Act               `json:"acts,omitempty"`
+	Worker    Worker              `json:"worker"`
+}
+
+// PersistIn asks for the tail to be written. It is called as a local activity, so it is not in the history.
+type PersistIn struct {
+	ID      string           `json:"id"`
+	Ident   Ident            `json:"ident"`
+	Head    Head             `json:"head"`
+	Tail    []session.Record `json:"tail"`
+	Publish bool             `json:"publish,omitempty"` // the drain ended: name the new head in the store
+}
+
+// PersistOut is the head after it.
+type PersistOut struct {
+	Echo Echo `json:"echo"`
+	Head Head `json:"head"`
+}
+
+// SpillIn asks for a large message body to be stored. It is called as a local activity.
+type SpillIn struct {
+	Ident   Ident           `json:"ident"`
+	Content session.Content `json:"content"`
+}
+
+// SpillOut is the stored body.
+type SpillOut struct {
+	Blob session.Artifact `json:"blob"`
+}
+
+// CancelReasonIn asks what the history says about a native cancellation.
+type CancelReasonIn struct {
+	Session string `json:"session"`
+	RunID   string `json:"runId"`
+}
+
+// CancelReasonOut is the cancel it asks for. See architecture A3.9.
+type CancelReasonOut struct {
+	Cause     session.Cause `json:"cause"`
+	KeepInbox bool          `json:"keepInbox,omitempty"`
+	Dispose   bool          `json:"dispose,omitempty"`
+	By        string        `json:"by,omitempty"`
+	Text      string        `json:"text,omitempty"`
+}
+
+// The codes of results and failures that the workflow and the activities agree on.
+const (
+	CodeAbortedBeforeDispatch = "ABORTED_BEFORE_DISPATCH"
+	CodeAborted               = "ABORTED"
+	CodeToolUnavailable       = "TOOL_UNAVAILABLE"
+	CodeUnknownTool           = "UNKNOWN_TOOL"
+	CodeWorkerLost            = "WORKER_LOST"
+	CodeStore                 = "STORE"
+	CodeUnknown               = "UNKNOWN"
+)
+
+// The types of non-retryable activity errors.
+const (
+	ErrUnknownDefinition = "UNKNOWN_DEFINITION"
+	ErrWrongStore        = "WRONG_STORE"
+	ErrFenced            = "FENCED"
+	ErrInvalidSpec       = "INVALID_SPEC"
+)
