@@ -1,0 +1,201 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+)
+
+// headObject is the object heads/<session>/<epoch>/<count>.
+type headObject struct {
+	Session string `json:"session"`
+	Epoch   int64  `json:"epoch"`
+	Head
+}
+
+// publishedHead is what this process published last for a session.
+type publishedHead struct {
+	epoch int64
+	head  Head
+	since int // publications since the last sweep
+}
+
+const (
+	maxPublished = 4096 // sessions remembered
+	sweepEvery   = 32   // publications of one session between full sweeps
+)
+
+func headFolder(sessionID string) string { return "heads/" + escape(sessionID) + "/" }
+
+func headKey(sessionID string, epoch, count int64) string {
+	return headFolder(sessionID) + number(epoch) + "/" + number(count)
+}
+
+func (p publishedHead) covers(epoch int64, head Head) bool {
+	return p.epoch > epoch || p.epoch == epoch && p.head.Count > head.Count
+}
+
+// PublishHead makes a head findable by [Store.LatestHead]. The highest epoch and then the highest count win, so a late
+// publication of an older head does no harm. Two heads of one epoch and count that differ are a [*ConflictError].
+func (s *Store) PublishHead(ctx context.Context, sessionID string, epoch int64, head Head) error {
+	if err := s.publishHead(ctx, sessionID, epoch, head); err != nil {
+		return fmt.Errorf("publish head of session %q: %w", sessionID, err)
+	}
+	return nil
+}
+
+func (s *Store) publishHead(ctx context.Context, sessionID string, epoch int64, head Head) error {
+	if err := errors.Join(checkSession(sessionID), head.check()); err != nil {
+		return err
+	}
+	if epoch < 0 {
+		return fmt.Errorf("epoch %d is negative", epoch)
+	}
+	last, known := s.lastPublished(sessionID)
+	if known && (last.covers(epoch, head) || last.epoch == epoch && last.head == head) {
+		return nil
+	}
+	key := headKey(sessionID, epoch, head.Count)
+	if err := s.createSame(ctx, "head", key, encode(headObject{sessionID, epoch, head})); err != nil {
+		return err
+	}
+	next := publishedHead{epoch, head, last.since + 1}
+	if !known || next.since >= sweepEvery {
+		next.since = 0
+		s.sweepHeads(ctx, sessionID)
+	} else {
+		_ = s.objects.Delete(ctx, headKey(sessionID, last.epoch, last.head.Count))
+	}
+	s.rememberPublished(sessionID, next)
+	return nil
+}
+
+func (s *Store) lastPublished(sessionID string) (publishedHead, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := s.published[sessionID]
+	return p, ok
+}
+
+func (s *Store) rememberPublished(sessionID string, p publishedHead) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, ok := s.published[sessionID]; ok && old.covers(p.epoch, p.head) {
+		return
+	}
+	if len(s.published) >= maxPublished {
+		clear(s.published)
+	}
+	s.published[sessionID] = p
+}
+
+// sweepHeads removes all heads of a session but the winning one. It is only tidying up: failures do not matter.
+func (s *Store) sweepHeads(ctx context.Context, sessionID string) {
+	keys, err := s.keys(ctx, headFolder(sessionID))
+	if err != nil || len(keys) < 2 {
+		return
+	}
+	for _, key := range keys[:len(keys)-1] {
+		_ = s.objects.Delete(ctx, key)
+	}
+}
+
+// LatestHead returns the published head of the highest epoch and count, or [ErrNotFound].
+func (s *Store) LatestHead(ctx context.Context, sessionID string) (epoch int64, head Head, err error) {
+	obj, err := s.latestHead(ctx, sessionID)
+	if err != nil {
+		return 0, Head{}, fmt.Errorf("latest head of session %q: %w", sessionID, err)
+	}
+	return obj.Epoch, obj.Head, nil
+}
+
+func (s *Store) latestHead(ctx context.Context, sessionID string) (headObject, error) {
+	if err := checkSession(sessionID); err != nil {
+		return headObject{}, err
+	}
+	var err error
+	for range 32 { // a head can be swept between list and get, but only because there is a newer one
+		var keys []string
+		if keys, err = s.keys(ctx, headFolder(sessionID)); err != nil {
+			return headObject{}, err
+		}
+		if len(keys) == 0 {
+			return headObject{}, ErrNotFound
+		}
+		var obj headObject
+		if obj, err = s.readHead(ctx, keys[len(keys)-1]); !errors.Is(err, ErrNotFound) {
+			return obj, err
+		}
+	}
+	return headObject{}, err
+}
+
+func (s *Store) readHead(ctx context.Context, key string) (obj headObject, err error) {
+	data, err := s.objects.Get(ctx, key)
+	if err != nil {
+		return obj, err
+	}
+	err = json.Unmarshal(data, &obj)
+	if err == nil {
+		err = obj.check()
+	}
+	if err == nil && headKey(obj.Session, obj.Epoch, obj.Count) != key {
+		err = errors.New("it belongs to another key")
+	}
+	if err != nil {
+		return obj, &CorruptError{Key: key, FirstSeq: -1, LastSeq: -1, Reason: "it holds no head", Err: err}
+	}
+	return obj, nil
+}
+
+// Sessions yields the id of every session that has a header or a published head, each once.
+func (s *Store) Sessions(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		seen := map[string]bool{}
+		for _, root := range []string{"headers/", "heads/"} {
+			for key, err := range s.objects.List(ctx, root) {
+				if err != nil {
+					yield("", fmt.Errorf("list sessions: %w", err))
+					return
+				}
+				part, _, _ := strings.Cut(strings.TrimPrefix(key, root), "/")
+				if seen[part] {
+					continue
+				}
+				id, err := s.sessionOf(ctx, key, part)
+				if errors.Is(err, ErrNotFound) {
+					continue // swept just now; its newer head follows
+				}
+				seen[part] = true
+				if !yield(id, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// sessionOf returns the session an object belongs to: from its key, or from its body if the id was too long for that.
+func (s *Store) sessionOf(ctx context.Context, key, part string) (string, error) {
+	if id, ok := unescape(part); ok {
+		return id, nil
+	}
+	data, err := s.objects.Get(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	var body struct {
+		ID      string `json:"id"`      // of a header
+		Session string `json:"session"` // of a head
+	}
+	if err := json.Unmarshal(data, &body); err != nil || body.ID+body.Session == "" {
+		return "", &CorruptError{Key: key, FirstSeq: -1, LastSeq: -1, Reason: "it names no session", Err: err}
+	}
+	if body.ID != "" {
+		return body.ID, nil
+	}
+	return body.Session, nil
+}
