@@ -13,13 +13,24 @@ func (s *State) check(r Record) error {
 	if c, ok := r.Event.(AssistantChunk); ok { // by far the most frequent
 		return firstOf(s.checkSurfaceOp(r), checkSources(r, s.count), s.inStep(c, c.Turn, c.Step), checkChunk(c.Chunk))
 	}
-	if r.Event == nil {
-		return refuse(RuleType, "there is no event")
+	if !member(r.Event) {
+		return refuse(RuleType, "%T is no event: events are values of the types of [Event]", r.Event)
 	}
 	if err := firstOf(checkLossless(r.Event), checkSources(r, s.count), s.checkEvent(r)); err != nil {
 		return err
 	}
 	return s.checkSurfaceOp(r)
+}
+
+// member reports whether e is one of the closed set; a pointer to one is not.
+func member(e Event) bool {
+	switch e.(type) {
+	case InboxSpliced, TurnStart, StepStart, SystemMessage, UserMessage, RequestHeader, RequestContext, AssistantChunk,
+		AssistantMessage, AssistantAttempt, ToolCall, ToolResult, StepEnd, TurnEnd, EndSeed, LLMRetry, LLMRetryStarted,
+		CancelRequested, Feature, Unknown:
+		return true
+	}
+	return false
 }
 
 // checkEvent applies the rules of one type. See spec §2.4.
@@ -56,7 +67,7 @@ func (s *State) checkEvent(r Record) error {
 	case Unknown:
 		return checkUnknown(e, r.Ignorable)
 	}
-	return nil // EndSeed, LLMRetry, LLMRetryStarted, CancelRequested: no rule of their own
+	return nil // [EndSeed], [LLMRetry], [LLMRetryStarted], [CancelRequested]: no rule of their own
 }
 
 // inStep: the event names the open turn and step. See spec §2.4.3.3.
@@ -157,6 +168,8 @@ func checkChunk(c Chunk) error {
 		return checkDelta(c.Text)
 	case ReasoningDelta:
 		return checkDelta(c.Text)
+	case ToolCallDelta:
+		return firstOf(checkDelta(c.ID), checkDelta(c.Name), checkDelta(c.ArgumentsDelta))
 	case Finish:
 		if !knownFinish(c.Reason.Kind) {
 			return refuse(RuleFinish, "unknown finish reason %.40q", c.Reason.Kind)

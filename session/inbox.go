@@ -221,5 +221,20 @@ func checkMessage(m Message, role Role) error {
 	if m.Role != role {
 		return refuse(RuleMessage, "message %.40q has role %.40q, want %s", m.ID, m.Role, role)
 	}
+	if nestsResult(m.Content) {
+		return refuse(RuleMessage, "message %.40q: %v", m.ID, errNestedResult)
+	}
 	return checkID("message id", m.ID)
+}
+
+func nestsResult(c Content) bool {
+	for _, b := range c {
+		result, _ := b.(ToolResultBlock)
+		for _, inner := range result.Content {
+			if _, ok := inner.(ToolResultBlock); ok {
+				return true
+			}
+		}
+	}
+	return false
 }

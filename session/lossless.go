@@ -15,7 +15,7 @@ import (
 var (
 	errNotUTF8  = errors.New("text is not valid UTF-8")
 	errNotJSON  = errors.New("not valid JSON")
-	errNilBlock = errors.New("a block or chunk is nil")
+	errNoValue = errors.New("a block or chunk is nil or a pointer")
 
 	rawType = reflect.TypeFor[json.RawMessage]()
 )
@@ -33,8 +33,8 @@ func lossless(v reflect.Value) error {
 		}
 		return lossless(v.Elem())
 	case reflect.Interface:
-		if v.IsNil() {
-			return errNilBlock
+		if v.IsNil() || v.Elem().Kind() == reflect.Pointer {
+			return errNoValue
 		}
 		return lossless(v.Elem())
 	case reflect.Struct:

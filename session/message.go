@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -178,6 +179,31 @@ func (c *Content) UnmarshalJSON(data []byte) error {
 	*c = out
 	return nil
 }
+
+// UnmarshalJSON reads a result. Its content holds no other result.
+func (b *ToolResultBlock) UnmarshalJSON(data []byte) error {
+	w, err := decode[struct {
+		ToolCallID string            `json:"toolCallId"`
+		Content    []json.RawMessage `json:"content"`
+		IsError    bool              `json:"isError"`
+	}](data)
+	if err != nil {
+		return err
+	}
+	out := ToolResultBlock{ToolCallID: w.ToolCallID, Content: make(Content, len(w.Content)), IsError: w.IsError}
+	for i, raw := range w.Content {
+		if tag, _ := tagOf("type", raw); tag == out.BlockType() {
+			return errNestedResult
+		}
+		if out.Content[i], err = unmarshalBlock(raw); err != nil {
+			return fmt.Errorf("tool-result block %d: %w", i, err)
+		}
+	}
+	*b = out
+	return nil
+}
+
+var errNestedResult = errors.New("a tool-result cannot hold another one")
 
 func unmarshalBlock(raw json.RawMessage) (Block, error) {
 	tag, err := tagOf("type", raw)

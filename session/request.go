@@ -22,7 +22,15 @@ type Proposal struct {
 
 // Header is the proposal's header with the system prompt that [State.Reconcile] left to it.
 func (p Proposal) Header(system string) HeaderContent {
-	return HeaderContent{Config: p.Config, AdapterDefaults: p.Defaults, System: system, Tools: p.Tools}
+	return HeaderContent{Config: p.Config, AdapterDefaults: p.Defaults, System: system, Tools: p.Tools}.tidy()
+}
+
+// tidy drops what says nothing.
+func (h HeaderContent) tidy() HeaderContent {
+	if h.AdapterDefaults != nil && *h.AdapterDefaults == (AdapterDefaults{}) {
+		h.AdapterDefaults = nil
+	}
+	return h
 }
 
 // Reconcile says which system messages bring history in line with the rendered prompt, and which prompt the header
@@ -80,7 +88,7 @@ func systemMessage(turn, step int, id string, c Content) SystemMessage {
 // HeaderDue returns the header to log before a request, or nil. Call it on the state that holds the records of
 // [State.Reconcile], so that the replacements made for this request count as a rewrite. See spec §8.3.
 func (s *State) HeaderDue(content HeaderContent, seriesDeclared bool) *RequestHeader {
-	series := seriesDeclared || s.rewritten
+	content, series := content.tidy(), seriesDeclared || s.rewritten
 	switch {
 	case s.header == nil:
 		return &RequestHeader{Header: content, Reason: HeaderInitial, StartsSeries: seriesDeclared}
@@ -103,7 +111,7 @@ func (s *State) ContextDue(c RequestContext) *RequestContext {
 }
 
 // EqualHeader compares two headers as they are written, byte for byte, tools in order. See spec §8.3.
-func EqualHeader(a, b HeaderContent) bool { return sameJSON(a, b) }
+func EqualHeader(a, b HeaderContent) bool { return sameJSON(a.tidy(), b.tidy()) }
 
 // sameJSON compares the written forms, in which the white space of a tool's schema does not count: a log that was
 // stored and read again has none.
