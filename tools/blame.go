@@ -2,7 +2,6 @@ package tools
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -81,9 +80,7 @@ func suggest(schema *jsonschema.Schema) string {
 	if len(schema.Properties) == 0 {
 		return "; the tool takes no arguments"
 	}
-	names := sortedKeys(schema.Properties)
-	slices.Sort(names)
-	return "; the tool takes " + strings.Join(names, ", ")
+	return "; the tool takes " + strings.Join(sortedKeys(schema.Properties), ", ")
 }
 
 func join(path, name string) string {

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"runtime/debug"
 )
@@ -79,6 +78,3 @@ func clip(s string) string {
 	}
 	return string(runes[:most]) + "…"
 }
-
-// rawCopy protects a schema from later changes by whoever passed it in.
-func rawCopy(raw json.RawMessage) json.RawMessage { return append(json.RawMessage(nil), raw...) }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"time"
@@ -42,5 +43,5 @@ func WithReconcile(fn func(ctx context.Context, key string) (result Result, done
 // WithParameters replaces the schema derived from the Go type, for example to name an enumeration. The arguments of a
 // tool with a given schema may be of any Go type that its values decode into.
 func WithParameters(schema json.RawMessage) Option {
-	return func(t *Tool) { t.Parameters = rawCopy(schema) }
+	return func(t *Tool) { t.Parameters = bytes.Clone(schema) }
 }

@@ -52,10 +52,7 @@ func (w workspace) open() (*os.Root, error) { return os.OpenRoot(w.dir) }
 // within runs one call against the workspace. Its errors are fit for the model: they never name the folder itself.
 func within[T any](w workspace, path string, call func(root *os.Root, path string) (T, error)) (T, error) {
 	var none T
-	local := filepath.FromSlash(path)
-	if local == "" {
-		local = "."
-	}
+	local := filepath.Clean(filepath.FromSlash(path)) // so that every call below means the same file
 	if !filepath.IsLocal(local) {
 		return none, outside(path)
 	}
