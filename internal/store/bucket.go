@@ -18,7 +18,7 @@ type bucket struct {
 
 // Create implements [Objects].
 func (o bucket) Create(ctx context.Context, key string, data []byte) error {
-	if err := checkKey(key); err != nil {
+	if err := errors.Join(ctx.Err(), checkKey(key)); err != nil {
 		return err
 	}
 	err := o.b.WriteAll(ctx, key, data, &blob.WriterOptions{IfNotExist: true, ContentType: "application/octet-stream"})
@@ -30,6 +30,9 @@ func (o bucket) Create(ctx context.Context, key string, data []byte) error {
 
 // Get implements [Objects].
 func (o bucket) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := ctx.Err(); err != nil { // the memory driver does not ask
+		return nil, err
+	}
 	data, err := o.b.ReadAll(ctx, key)
 	return data, o.wrap("get", key, err)
 }
@@ -56,6 +59,9 @@ func (o bucket) List(ctx context.Context, prefix string) iter.Seq2[string, error
 
 // Delete implements [Objects].
 func (o bucket) Delete(ctx context.Context, key string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	err := o.wrap("delete", key, o.b.Delete(ctx, key))
 	if errors.Is(err, ErrNotFound) {
 		return nil
