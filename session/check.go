@@ -11,7 +11,7 @@ func (s *State) check(r Record) error {
 		return refuse(RuleSeq, "seq is %d, want %d", r.Seq, s.count)
 	}
 	if c, ok := r.Event.(AssistantChunk); ok { // by far the most frequent
-		return firstOf(s.checkSurfaceOp(r), checkSources(r, s.count), s.inStep(c, c.Turn, c.Step), checkChunk(c.Chunk))
+		return firstOf(s.checkSurfaceOp(r), checkSources(r, s.count), s.inStep(r.Event, c.Turn, c.Step), checkChunk(c.Chunk))
 	}
 	if !member(r.Event) {
 		return refuse(RuleType, "%T is no event: events are values of the types of [Event]", r.Event)

@@ -119,21 +119,21 @@ func MarshalChunk(c Chunk) ([]byte, error) {
 		if end.Block == nil {
 			return nil, fmt.Errorf("chunk block-end: block is nil")
 		}
-		raw, err := marshalTagged("type", end.Block.BlockType(), end.Block)
+		raw, err := marshalTagged(end.Block.BlockType(), end.Block)
 		if err != nil {
 			return nil, err
 		}
-		return marshalTagged("type", c.ChunkType(), blockEndWire{Index: end.Index, Block: raw})
+		return marshalTagged(c.ChunkType(), blockEndWire{Index: end.Index, Block: raw})
 	}
 	if c == nil {
 		return nil, fmt.Errorf("chunk: is nil")
 	}
-	return marshalTagged("type", c.ChunkType(), c)
+	return marshalTagged(c.ChunkType(), c)
 }
 
 // UnmarshalChunk reads a chunk; an unknown type is an error.
 func UnmarshalChunk(raw []byte) (Chunk, error) {
-	tag, err := tagOf("type", raw)
+	tag, err := tagOf(raw)
 	if err != nil {
 		return nil, fmt.Errorf("chunk: %w", err)
 	}

@@ -13,8 +13,8 @@ import (
 // Payloads are lossless JSON: whatever is logged reads back as the same value, in any language. See spec §2.1.
 
 var (
-	errNotUTF8  = errors.New("text is not valid UTF-8")
-	errNotJSON  = errors.New("not valid JSON")
+	errNotUTF8 = errors.New("text is not valid UTF-8")
+	errNotJSON = errors.New("not valid JSON")
 	errNoValue = errors.New("a block or chunk is nil or a pointer")
 
 	rawType = reflect.TypeFor[json.RawMessage]()

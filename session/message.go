@@ -153,7 +153,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 		if b == nil {
 			return nil, fmt.Errorf("content block %d: is nil", i)
 		}
-		raw, err := marshalTagged("type", b.BlockType(), b)
+		raw, err := marshalTagged(b.BlockType(), b)
 		if err != nil {
 			return nil, fmt.Errorf("content block %d: %w", i, err)
 		}
@@ -192,7 +192,7 @@ func (b *ToolResultBlock) UnmarshalJSON(data []byte) error {
 	}
 	out := ToolResultBlock{ToolCallID: w.ToolCallID, Content: make(Content, len(w.Content)), IsError: w.IsError}
 	for i, raw := range w.Content {
-		if tag, _ := tagOf("type", raw); tag == out.BlockType() {
+		if tag, _ := tagOf(raw); tag == out.BlockType() {
 			return errNestedResult
 		}
 		if out.Content[i], err = unmarshalBlock(raw); err != nil {
@@ -203,10 +203,13 @@ func (b *ToolResultBlock) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-var errNestedResult = errors.New("a tool-result cannot hold another one")
+var (
+	errNestedResult = errors.New("a tool-result cannot hold another one")
+	errNoType       = errors.New("type is missing")
+)
 
 func unmarshalBlock(raw json.RawMessage) (Block, error) {
-	tag, err := tagOf("type", raw)
+	tag, err := tagOf(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -235,26 +238,27 @@ func decode[T any](raw []byte) (T, error) {
 	return v, err
 }
 
-// tagOf reads the discriminating string field of a union's object.
-func tagOf(field string, raw []byte) (string, error) {
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &m); err != nil {
+// tagOf reads the discriminating `type` of a union's object.
+func tagOf(raw []byte) (string, error) {
+	w, err := decode[struct {
+		Type *string `json:"type"`
+	}](raw)
+	if err != nil {
 		return "", err
 	}
-	var tag string
-	if err := json.Unmarshal(m[field], &tag); err != nil {
-		return "", fmt.Errorf("%s: missing or not a string", field)
+	if w.Type == nil {
+		return "", errNoType
 	}
-	return tag, nil
+	return *w.Type, nil
 }
 
-// marshalTagged writes v's object with the discriminating field first.
-func marshalTagged(field, tag string, v any) ([]byte, error) {
+// marshalTagged writes v's object with the discriminating `type` first.
+func marshalTagged(tag string, v any) ([]byte, error) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	head := fmt.Appendf(nil, "{%q:%q", field, tag)
+	head := fmt.Appendf(nil, `{"type":%q`, tag)
 	if len(body) > 2 { // more than {}
 		head = append(head, ',')
 	}

@@ -72,8 +72,8 @@ func (s *scribe) records(tok string) []Record {
 	if op == "CH" {
 		n, _ := strconv.Atoi(number)
 		var out []Record
-		for range n {
-			out = append(out, NewRecord(s.clock(), e))
+		for i := range n {
+			out = append(out, NewRecord(s.clock()+int64(i), e))
 		}
 		return out
 	}
@@ -94,6 +94,9 @@ func (s *scribe) over(r *Record, span string) {
 	in := false
 	for _, n := range s.log.State().Surface() {
 		in = in || n.Seq == start
+		if old, ok := n.Event.(ToolResult); ok && n.Seq == start {
+			r.Event = inStepOf(old, r.Event)
+		}
 		if in {
 			r.Sources = append(r.Sources, n.Seq)
 		}
@@ -101,6 +104,15 @@ func (s *scribe) over(r *Record, span string) {
 			break
 		}
 	}
+}
+
+// inStepOf gives a replacing result the coordinates of the one it replaces.
+func inStepOf(old ToolResult, e Event) Event {
+	if now, ok := e.(ToolResult); ok {
+		now.Turn, now.Step = old.Turn, old.Step
+		return now
+	}
+	return e
 }
 
 func (s *scribe) event(op, number, list, arg string, turn, step int) (Event, []int64) {
