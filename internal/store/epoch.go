@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -24,7 +23,7 @@ func (s *Store) ClaimEpoch(ctx context.Context, sessionID string, epoch int64, o
 	}
 	claim := epochClaim{sessionID, epoch, owner}
 	key := epochFolder(sessionID) + number(epoch)
-	err := s.objects.Create(ctx, key, encode(claim))
+	err := s.objects.Create(ctx, key, sealJSON(claim))
 	if err == nil {
 		return nil
 	}
@@ -92,8 +91,5 @@ func (s *Store) claim(ctx context.Context, key string) (c epochClaim, err error)
 	if err != nil {
 		return c, fmt.Errorf("read epoch: %w", err)
 	}
-	if err := json.Unmarshal(data, &c); err != nil {
-		return c, &CorruptError{Key: key, FirstSeq: -1, LastSeq: -1, Reason: "it holds no epoch", Err: err}
-	}
-	return c, nil
+	return unsealJSON[epochClaim](key, data)
 }

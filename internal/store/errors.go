@@ -53,6 +53,11 @@ func (e *CorruptError) advice() string {
 // Unwrap returns what the driver said.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
+// damaged is a CorruptError of an object that holds no events.
+func damaged(key, reason string, err error) error {
+	return &CorruptError{FirstSeq: -1, LastSeq: -1, Key: key, Reason: reason, Err: err}
+}
+
 // A FencedError says that an epoch of a session belongs to somebody else now. The writer must stop.
 type FencedError struct {
 	Session string

@@ -41,7 +41,7 @@ func (s *Store) state(ctx context.Context, sessionID string, head Head) (*sessio
 		return nil, err
 	}
 	var state *session.State
-	links, _, err := s.chain(ctx, sessionID, head, func(h Head) bool {
+	links, err := s.chain(ctx, sessionID, head, func(h Head) bool {
 		state = s.cached(h, seed)
 		return state != nil
 	})
@@ -152,8 +152,8 @@ func (s *Store) keepState(sessionID string, head Head, seed int64, state *sessio
 	if state == nil {
 		return
 	}
+	s.folds.trim(maxFoldsPerSession-1, func(f fold) bool { return f.session == sessionID })
 	s.folds.put(foldKey{head, seed}, fold{sessionID, state})
-	s.folds.trim(maxFoldsPerSession, func(f fold) bool { return f.session == sessionID })
 }
 
 // seedLength returns how many events a session inherited.

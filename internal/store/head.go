@@ -1,8 +1,8 @@
 package store
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -59,7 +59,7 @@ func (s *Store) publishHead(ctx context.Context, sessionID string, epoch int64, 
 		return nil
 	}
 	key := headKey(sessionID, epoch, head.Count)
-	if err := s.createSame(ctx, "head", key, encode(headObject{sessionID, epoch, head})); err != nil {
+	if err := s.createSame(ctx, "head", key, sealJSON(headObject{sessionID, epoch, head})); err != nil {
 		return err
 	}
 	next := publishedHead{epoch, head, last.since + 1}
@@ -138,15 +138,11 @@ func (s *Store) readHead(ctx context.Context, key string) (obj headObject, err e
 	if err != nil {
 		return obj, err
 	}
-	err = json.Unmarshal(data, &obj)
-	if err == nil {
-		err = obj.check()
+	if obj, err = unsealJSON[headObject](key, data); err != nil {
+		return obj, err
 	}
-	if err == nil && headKey(obj.Session, obj.Epoch, obj.Count) != key {
-		err = errors.New("it belongs to another key")
-	}
-	if err != nil {
-		return obj, &CorruptError{Key: key, FirstSeq: -1, LastSeq: -1, Reason: "it holds no head", Err: err}
+	if obj.check() != nil || headKey(obj.Session, obj.Epoch, obj.Count) != key {
+		return obj, damaged(key, "it holds the head of another key", nil)
 	}
 	return obj, nil
 }
@@ -187,15 +183,14 @@ func (s *Store) sessionOf(ctx context.Context, key, part string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	var body struct {
+	type owned struct {
 		ID      string `json:"id"`      // of a header
 		Session string `json:"session"` // of a head
 	}
-	if err := json.Unmarshal(data, &body); err != nil || body.ID+body.Session == "" {
-		return "", &CorruptError{Key: key, FirstSeq: -1, LastSeq: -1, Reason: "it names no session", Err: err}
+	body, err := unsealJSON[owned](key, data)
+	id := cmp.Or(body.ID, body.Session)
+	if err == nil && escape(id) != part {
+		err = damaged(key, "it names another session", nil)
 	}
-	if body.ID != "" {
-		return body.ID, nil
-	}
-	return body.Session, nil
+	return id, err
 }

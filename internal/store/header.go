@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -17,11 +16,7 @@ func (s *Store) PutHeader(ctx context.Context, h session.Header) error {
 	if err := checkSession(h.ID); err != nil {
 		return fmt.Errorf("put header: %w", err)
 	}
-	data, err := json.Marshal(h)
-	if err != nil {
-		return fmt.Errorf("put header of session %q: %w", h.ID, err)
-	}
-	err = s.createSame(ctx, fmt.Sprintf("header of session %q", h.ID), headerKey(h.ID), data)
+	err := s.createSame(ctx, fmt.Sprintf("header of session %q", h.ID), headerKey(h.ID), sealJSON(h))
 	var conflict *ConflictError
 	if !errors.As(err, &conflict) {
 		return err
@@ -41,8 +36,9 @@ func (s *Store) Header(ctx context.Context, sessionID string) (h session.Header,
 	if err != nil {
 		return h, fmt.Errorf("header of session %q: %w", sessionID, err)
 	}
-	if err := json.Unmarshal(data, &h); err != nil || h.ID != sessionID {
-		return h, &CorruptError{Session: sessionID, Key: headerKey(sessionID), FirstSeq: -1, LastSeq: -1, Reason: "it is not this session's header", Err: err}
+	h, err = unsealJSON[session.Header](headerKey(sessionID), data)
+	if err == nil && h.ID != sessionID {
+		err = damaged(headerKey(sessionID), "it is the header of another session", nil)
 	}
-	return h, nil
+	return h, err
 }

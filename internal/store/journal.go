@@ -131,7 +131,7 @@ func parsePart(prefix, key string) (p JournalPart, err error) {
 		p.N, err = strconv.Atoi(n)
 	}
 	if err != nil {
-		return p, &CorruptError{Key: key, FirstSeq: -1, LastSeq: -1, Reason: "its name is no journal part", Err: err}
+		return p, damaged(key, "its name is no journal part", err)
 	}
 	return p, nil
 }

@@ -86,7 +86,7 @@ func lastNumber(key string) (int64, error) {
 	part := key[strings.LastIndexByte(key, '/')+1:]
 	n, err := strconv.ParseInt(part, 10, 64)
 	if err != nil {
-		return 0, &CorruptError{Key: key, FirstSeq: -1, LastSeq: -1, Reason: "its name is not a number", Err: err}
+		return 0, damaged(key, "its name is not a number", err)
 	}
 	return n, nil
 }

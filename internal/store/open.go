@@ -182,7 +182,7 @@ func (s *Store) identify(ctx context.Context) (string, error) {
 	}
 	var id identity
 	if err := json.Unmarshal(data, &id); err != nil || id.ID == "" {
-		return "", &CorruptError{Key: identityKey, FirstSeq: -1, LastSeq: -1, Reason: "it holds no store identity", Err: err}
+		return "", damaged(identityKey, "it holds no store identity", err)
 	}
 	if id.Format != storeFormat {
 		return "", fmt.Errorf("its format is %d, this program knows %d (use a program of the store's version)", id.Format, storeFormat)

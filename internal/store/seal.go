@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"hash/crc32"
 )
@@ -17,7 +18,28 @@ func seal(data []byte) []byte {
 func unseal(key string, sealed []byte) ([]byte, error) {
 	_, data, ok := bytes.Cut(sealed, []byte("\n"))
 	if !ok || !bytes.Equal(seal(data), sealed) {
-		return nil, &CorruptError{Key: key, FirstSeq: -1, LastSeq: -1, Reason: "its bytes are damaged"}
+		return nil, damaged(key, "", nil)
 	}
 	return data, nil
+}
+
+// sealJSON is seal for a value that always has a JSON form.
+func sealJSON(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic("store: " + err.Error())
+	}
+	return seal(data)
+}
+
+// unsealJSON reads what sealJSON wrote.
+func unsealJSON[T any](key string, sealed []byte) (v T, err error) {
+	data, err := unseal(key, sealed)
+	if err != nil {
+		return v, err
+	}
+	if err := json.Unmarshal(data, &v); err != nil {
+		return v, damaged(key, err.Error(), err)
+	}
+	return v, nil
 }

@@ -97,13 +97,14 @@ type summary struct {
 	count   int64
 	turn    int
 	surface []string
+	repair  []string // carries the time of the last event
 	inbox   session.Inbox
 }
 
 func summarize(t *testing.T, st *session.State) summary {
 	t.Helper()
 	turn, _ := st.Turn()
-	return summary{st.Count(), turn, marshal(t, st.Surface()), st.Inbox()}
+	return summary{st.Count(), turn, marshal(t, st.Surface()), marshal(t, session.Repair(st)), st.Inbox()}
 }
 
 func requireFold(t *testing.T, s *store.Store, id string, head store.Head, seed int64, records []session.Record) {
