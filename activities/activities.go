@@ -1,0 +1,180 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everturn/everturn/internal/store"
+	"github.com/everturn/everturn/internal/stream"
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/llm"
+	"github.com/everturn/everturn/plugin"
+	"github.com/everturn/everturn/tools"
+)
+
+// Config is what [Activities] need. Store, Registry and Definitions are required.
+type Config struct {
+	Store       *store.Store
+	Registry    *llm.Registry
+	Definitions []*plugin.Definition
+	Broker      stream.Broker // live feed; nil: nothing is shown live
+	History     HistoryReader // for CancelReason; nil: every native cancel is the user's
+
+	Profile    string // recorded in the manifest of agents born here: workflows.Embedded, or empty
+	Attributes bool   // the server knows the agents' search attributes: recorded likewise
+
+	Clock  func() time.Time                                 // nil means time.Now
+	Random func() float64                                   // uniform in [0,1), for jitter; nil means math/rand
+	Sleep  func(ctx context.Context, d time.Duration)       // pause between tries of the store; nil waits
+	Log    func(ctx context.Context, msg string, kv ...any) // warnings; nil drops them
+
+	// Heartbeat tells the engine that the activity lives; nil means that nobody wants to know.
+	Heartbeat      func(ctx context.Context)
+	HeartbeatEvery time.Duration // 0 means 2 s
+	// Execution is the number of this execution of the activity, from 1; nil means always the first.
+	Execution func(ctx context.Context) int
+	// Stopped says why an ended context is no cancel of the agent's activity, such as a worker that shuts down: then the
+	// method gives up with this error and is executed again. Nil, and a nil error, mean that it is a cancel.
+	Stopped func(ctx context.Context) error
+	// Refuse makes an error that must not be retried, of one of the types work.Err…; nil makes a [*Refusal].
+	Refuse func(kind string, err error) error
+
+	// Probe is called at named points; its error ends the method there and then, as if the worker had died. Nil in
+	// production.
+	Probe func(ctx context.Context, point, session string, turn, step, attempt int) error
+}
+
+// Activities are the methods of the work contract. Make one with [New].
+type Activities struct {
+	Config
+	kinds map[string]*kind
+	specs specCache
+	seen  snapshotCache
+}
+
+// A kind is a definition, ready for use.
+type kind struct {
+	*plugin.Definition
+	set      *tools.Set
+	manifest work.Manifest
+}
+
+// New checks the configuration and names what is wrong with it.
+func New(c Config) (*Activities, error) {
+	if c.Store == nil || c.Registry == nil {
+		return nil, errors.New("activities: Store and Registry are required")
+	}
+	a := &Activities{Config: c.withDefaults(), kinds: map[string]*kind{}}
+	for _, d := range c.Definitions {
+		k, err := newKind(d)
+		if err != nil {
+			return nil, fmt.Errorf("activities: %w", err)
+		}
+		if a.kinds[d.Name] != nil {
+			return nil, fmt.Errorf("activities: two definitions are named %q (give one of them another name)", d.Name)
+		}
+		a.kinds[d.Name] = k
+	}
+	return a, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
+	if c.Sleep == nil {
+		c.Sleep = sleep
+	}
+	if c.Log == nil {
+		c.Log = func(context.Context, string, ...any) {}
+	}
+	if c.HeartbeatEvery <= 0 {
+		c.HeartbeatEvery = 2 * time.Second
+	}
+	if c.Execution == nil {
+		c.Execution = func(context.Context) int { return 1 }
+	}
+	if c.Stopped == nil {
+		c.Stopped = func(context.Context) error { return nil }
+	}
+	if c.Refuse == nil {
+		c.Refuse = func(kind string, err error) error { return &Refusal{Kind: kind, Err: err} }
+	}
+	return c
+}
+
+func newKind(d *plugin.Definition) (*kind, error) {
+	if d == nil {
+		return nil, errors.New("a definition is nil")
+	}
+	if err := d.Validate(); err != nil {
+		return nil, err
+	}
+	set, err := tools.NewSet(d.Tools...)
+	if err != nil {
+		return nil, fmt.Errorf("definition %s: %w", d.Name, err)
+	}
+	return &kind{Definition: d, set: set, manifest: manifestOf(d, set)}, nil
+}
+
+// kind finds a definition, or refuses and names the known ones.
+func (a *Activities) kind(name string) (*kind, error) {
+	if k := a.kinds[name]; k != nil {
+		return k, nil
+	}
+	return nil, a.refuse(work.ErrUnknownDefinition,
+		fmt.Errorf("definition %q is not registered with this worker, which knows %s", name, a.known()))
+}
+
+func (a *Activities) known() string {
+	var names []string
+	for name := range a.kinds {
+		names = append(names, name)
+	}
+	if names == nil {
+		return "none"
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// enter checks that this worker may work for the agent: same store, current epoch, known definition.
+func (a *Activities) enter(ctx context.Context, id work.Ident) (*kind, error) {
+	k, err := a.kind(id.Definition)
+	if err != nil {
+		return nil, err
+	}
+	return k, a.admit(ctx, id)
+}
+
+func (a *Activities) admit(ctx context.Context, id work.Ident) error {
+	if id.Store != "" && id.Store != a.Store.ID() {
+		return a.refuse(work.ErrWrongStore, fmt.Errorf(
+			"this worker uses another store (%s) than session %s was born in (%s); give it the same store location",
+			a.Store.ID(), id.Session, id.Store))
+	}
+	return a.Store.CheckEpoch(ctx, id.Session, id.Epoch)
+}
+
+func (a *Activities) now() int64 { return a.Clock().UnixMilli() }
+
+func (a *Activities) worker(k *kind) work.Worker {
+	return work.Worker{Rules: work.Rules, Manifest: k.manifest.Digest}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,85 @@
+package activities
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/plugin"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/tools"
+)
+
+// Manifest is what a workflow must know of a definition.
+func (a *Activities) Manifest(definition string) (work.Manifest, error) {
+	k, err := a.kind(definition)
+	if err != nil {
+		return work.Manifest{}, a.leave(err, "manifest")
+	}
+	return k.manifest, nil
+}
+
+func manifestOf(d *plugin.Definition, set *tools.Set) work.Manifest {
+	m := work.Manifest{Rules: work.Rules, Digest: digest(d, set), MaxParallel: d.MaxParallelTools}
+	if m.MaxParallel == 0 {
+		m.MaxParallel = plugin.DefaultMaxParallelTools
+	}
+	return m
+}
+
+// features is what the digest of a definition covers.
+type features struct {
+	Name        string
+	Route       session.CallConfig
+	Sections    []sectionFeature
+	Variables   []string
+	Contexts    []string
+	Tools       []toolFeature
+	ToolOrder   []string
+	MaxParallel int
+	Gates       [3]int
+}
+
+type sectionFeature struct {
+	Name, Text         string
+	Order              float64
+	Computed, Complete bool
+}
+
+type toolFeature struct {
+	Schema   session.ToolSchema
+	Effect   tools.Effect
+	Timeout  int64
+	Queue    string
+	Parallel bool
+}
+
+// digest changes when the definition does, as far as that can be seen from outside its functions.
+func digest(d *plugin.Definition, set *tools.Set) string {
+	f := features{
+		Name: d.Name, Route: declaredConfig(d, work.Spec{}), ToolOrder: d.ToolOrder, MaxParallel: d.MaxParallelTools,
+		Gates: [3]int{len(d.PreStep), len(d.Request), len(d.RequestError)},
+	}
+	for _, s := range d.Sections {
+		f.Sections = append(f.Sections, sectionFeature{s.Name, s.Text, s.Order, s.Render != nil, s.Complete})
+	}
+	for name := range d.Variables {
+		f.Variables = append(f.Variables, name)
+	}
+	slices.Sort(f.Variables)
+	for _, c := range d.Contexts {
+		f.Contexts = append(f.Contexts, fmt.Sprintf("%s %v", c.Name, c.Order))
+	}
+	for _, t := range set.All() {
+		f.Tools = append(f.Tools, toolFeature{t.Schema(), effectOf(t), timeoutOf(t).Milliseconds(), t.Queue, t.Parallel != nil})
+	}
+	raw, err := json.Marshal(f)
+	if err != nil {
+		raw = []byte(err.Error()) // a schema that is not JSON: Validate and the model will say so
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:8])
+}

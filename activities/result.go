@@ -1,0 +1,113 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/tools"
+)
+
+// The codes of results that only this package gives.
+const (
+	CodeOutputTooLarge = "OUTPUT_TOO_LARGE"
+	CodeToolTimeout    = "TIMEOUT"
+)
+
+const (
+	nameAbort       = "AbortError"
+	nameUnknownTool = "UnknownToolError"
+	nameTimeout     = "TimeoutError"
+	nameTooLarge    = "OutputTooLargeError"
+	nameStore       = "StoreError"
+	nameUnavailable = "ToolUnavailableError"
+)
+
+// MaxToolOutput bounds the text of a result, in bytes; MaxToolMeta its presentation data.
+const (
+	MaxToolOutput = 4 << 20
+	MaxToolMeta   = 16 << 10
+)
+
+// shape makes the answer of a body that has run.
+func (c *call) shape(ctx context.Context, r tools.Result, failure error) (out work.ToolOut, err error) {
+	if failure != nil {
+		out = c.failure(ctx, failure)
+	} else if out, err = c.success(ctx, r); err != nil {
+		return out, err
+	}
+	out.Acts, err = c.take(ctx, c.acts)
+	return out, err
+}
+
+// success is the result of a call. A large body is set aside; one that nobody could read is refused.
+func (c *call) success(ctx context.Context, r tools.Result) (work.ToolOut, error) {
+	if n := textSize(r.Content); n > MaxToolOutput {
+		return failed(nameTooLarge, CodeOutputTooLarge, fmt.Sprintf(
+			"Error: the tool answered with %d bytes of text, the limit is %d; ask for less, or in parts", n, MaxToolOutput)), nil
+	}
+	out := work.ToolOut{Content: r.Content, Meta: meta(r.Meta), Concludes: r.ConcludesTurn}
+	if out.Content == nil {
+		out.Content = session.Content{}
+	}
+	var err error
+	if out.Contexts, err = c.contexts(ctx, r.Contexts); err != nil {
+		return out, err
+	}
+	out.Content, err = c.inline(ctx, out.Content)
+	return out, err
+}
+
+func textSize(content session.Content) (n int) {
+	for _, b := range content {
+		if t, ok := b.(session.Text); ok {
+			n += len(t.Text)
+		}
+	}
+	return n
+}
+
+// meta keeps presentation data that fits into an event.
+func meta(raw json.RawMessage) json.RawMessage {
+	if len(raw) <= MaxToolMeta {
+		return raw
+	}
+	return fmt.Appendf(nil, `{"omitted":%d}`, len(raw))
+}
+
+// failure is the result of a body that failed. A failure because of the cancel says so, one of its own is kept. See
+// spec §5.
+func (c *call) failure(ctx context.Context, err error) work.ToolOut {
+	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+		return failed(nameAbort, work.CodeAborted, "Error: tool call aborted")
+	}
+	out := work.ToolOut{IsError: true, Content: session.TextContent(clip("Error: " + err.Error()))}
+	if name, code, coded := tools.ErrorOf(err); coded {
+		out.Error = &session.CodedError{Name: name, Code: code}
+	}
+	return out
+}
+
+func failed(name, code, text string) work.ToolOut {
+	return work.ToolOut{IsError: true, Content: session.TextContent(text), Error: &session.CodedError{Name: name, Code: code}}
+}
+
+func beforeDispatch() work.ToolOut {
+	return failed(nameAbort, work.CodeAbortedBeforeDispatch, "Error: tool call aborted before dispatch")
+}
+
+func notStarted() work.ToolOut {
+	return failed(session.NameToolNotStarted, session.CodeToolNotStarted, session.TextToolNotStarted)
+}
+
+func outcomeUnknown() work.ToolOut {
+	return failed(session.NameToolOutcomeUnknown, session.CodeToolOutcomeUnknown, session.TextToolOutcomeUnknown)
+}
+
+func unavailable(tool string) work.ToolOut {
+	return failed(nameUnavailable, work.CodeToolUnavailable, fmt.Sprintf(
+		"Error: no worker took the call of tool %q in time. Nothing was executed; the call may be made again later.", tool))
+}

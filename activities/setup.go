@@ -1,0 +1,172 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/everturn/everturn/internal/store"
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+)
+
+// specMediaType marks a stored spec.
+const specMediaType = "application/vnd.everturn.spec+json"
+
+// Setup gives birth to an agent: it checks what it was given, claims the epoch and stores header and spec. It may run
+// again; a session that exists with another birth is refused. See spec §6.1 and architecture A3.12.
+func (a *Activities) Setup(ctx context.Context, in work.SetupIn) (work.SetupOut, error) {
+	defer a.beat(ctx, in.Ident.Session, "")()
+	out, err := a.setup(ctx, in)
+	if err != nil {
+		return work.SetupOut{}, a.leave(err, "set up "+in.Ident.Session)
+	}
+	return out, nil
+}
+
+func (a *Activities) setup(ctx context.Context, in work.SetupIn) (work.SetupOut, error) {
+	k, err := a.enter(ctx, in.Ident)
+	if err != nil {
+		return work.SetupOut{}, err
+	}
+	if err := a.checkSpec(in.Spec); err != nil {
+		return work.SetupOut{}, a.refuse(work.ErrInvalidSpec, err)
+	}
+	spec, err := a.birth(ctx, in)
+	if err != nil {
+		return work.SetupOut{}, err
+	}
+	config := declaredConfig(k.Definition, in.Spec)
+	manifest := k.manifest
+	manifest.Profile, manifest.Attributes = a.Profile, a.Attributes
+	return work.SetupOut{
+		Spec: spec, Store: a.Store.ID(), Model: config.Provider + "/" + config.Model,
+		Manifest: manifest, Worker: a.worker(k),
+	}, nil
+}
+
+// checkSpec names the field that is wrong and what would be right. See spec §6.1.1, C-100.
+func (a *Activities) checkSpec(s work.Spec) error {
+	if s.MaxTokens < 0 {
+		return fmt.Errorf("maxTokens is %d: use a positive number, or leave it out for the definition's", s.MaxTokens)
+	}
+	if names := a.Registry.Names(); s.Provider != "" && !slices.Contains(names, s.Provider) {
+		return fmt.Errorf("provider %q is not registered with this worker, which has %s", s.Provider, orNone(names))
+	}
+	if len(s.Params) > 0 && !json.Valid(s.Params) {
+		return errors.New("params is not valid JSON")
+	}
+	return nil
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// birth writes what must exist before the agent does. A taken epoch or another header refuses.
+func (a *Activities) birth(ctx context.Context, in work.SetupIn) (spec string, err error) {
+	id := in.Ident
+	owner := fmt.Sprintf("%s@%d", id.Session, in.CreatedAt)
+	if err := a.Store.ClaimEpoch(ctx, id.Session, id.Epoch, owner); err != nil {
+		return "", err
+	}
+	header, err := a.header(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	err = a.Store.PutHeader(ctx, header)
+	var conflict *store.ConflictError
+	if errors.As(err, &conflict) {
+		return "", a.refuse(work.ErrInvalidSpec, fmt.Errorf("session %s exists in this store already: %w", id.Session, err))
+	}
+	if err != nil {
+		return "", err
+	}
+	return a.putSpec(ctx, in.Spec)
+}
+
+// header is the immutable description of the session. See spec §2.2, §6.4.
+func (a *Activities) header(ctx context.Context, in work.SetupIn) (session.Header, error) {
+	h := session.Header{
+		Version: session.FormatVersion, ID: in.Ident.Session, CreatedAt: in.CreatedAt, CWD: in.Spec.CWD,
+		ParentSession: in.Spec.Parent, AgentPreset: in.Ident.Definition,
+	}
+	if err := h.Validate(); err != nil {
+		return h, a.refuse(work.ErrInvalidSpec, err)
+	}
+	if h.ParentSession == "" {
+		return h, nil
+	}
+	h.Origin, h.DelegationDepth = "subagent", 1
+	parent, err := a.Store.Header(ctx, h.ParentSession)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return h, err
+	}
+	if err == nil {
+		h.DelegationDepth = parent.DelegationDepth + 1
+	}
+	return h, nil
+}
+
+func (a *Activities) putSpec(ctx context.Context, s work.Spec) (string, error) {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("spec: %w", err)
+	}
+	ref, err := a.Store.PutBlob(ctx, data, specMediaType)
+	if err != nil {
+		return "", err
+	}
+	a.specs.keep(ref.SHA256, s)
+	return ref.SHA256, nil
+}
+
+// spec reads what an agent was created with; an agent without one has the definition's defaults.
+func (a *Activities) spec(ctx context.Context, hash string) (s work.Spec, err error) {
+	if hash == "" {
+		return s, nil
+	}
+	if s, ok := a.specs.get(hash); ok {
+		return s, nil
+	}
+	data, err := a.Store.Blob(ctx, hash)
+	if err != nil {
+		return s, fmt.Errorf("spec of the agent: %w", err)
+	}
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("spec of the agent: %w", err)
+	}
+	a.specs.keep(hash, s)
+	return s, nil
+}
+
+// A specCache holds specs by hash.
+type specCache struct {
+	mu    sync.Mutex
+	specs map[string]work.Spec
+}
+
+const maxSpecs = 1024
+
+func (c *specCache) get(hash string) (work.Spec, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.specs[hash]
+	return s, ok
+}
+
+func (c *specCache) keep(hash string, s work.Spec) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.specs == nil || len(c.specs) >= maxSpecs {
+		c.specs = map[string]work.Spec{}
+	}
+	c.specs[hash] = s
+}

@@ -1,0 +1,192 @@
+package activities
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/tools"
+)
+
+// Tool runs one tool call, or settles one from which no answer will come. Whatever the tool does is an answer for the
+// model. See spec §4.8 and architecture A3.7.
+func (a *Activities) Tool(ctx context.Context, in work.ToolIn) (work.ToolOut, error) {
+	defer a.beat(ctx, in.Ident.Session, in.ID)()
+	out, err := a.tool(ctx, in)
+	if err != nil {
+		return work.ToolOut{}, a.leave(err, fmt.Sprintf("tool %s of %s", in.Call.Name, in.Ident.Session))
+	}
+	return out, nil
+}
+
+func (a *Activities) tool(ctx context.Context, in work.ToolIn) (work.ToolOut, error) {
+	c, err := a.openCall(ctx, in)
+	if err != nil {
+		return work.ToolOut{}, err
+	}
+	out, err := c.outcome(ctx)
+	out.Worker = a.worker(c.kind)
+	return out, err
+}
+
+// A call is one execution of [Activities.Tool].
+type call struct {
+	*Activities
+	in   work.ToolIn
+	kind *kind
+	tool *tools.Tool // nil: unknown
+	exec int
+	acts *collector
+}
+
+func (a *Activities) openCall(ctx context.Context, in work.ToolIn) (*call, error) {
+	k, err := a.enter(ctx, in.Ident)
+	if err != nil {
+		return nil, err
+	}
+	c := &call{Activities: a, in: in, kind: k, exec: a.Execution(ctx)}
+	c.tool, _ = k.set.Get(in.Call.Name)
+	c.acts = &collector{definition: k.Name, place: c.place()}
+	return c, nil
+}
+
+// place tells the call from every other of the session.
+func (c *call) place() string {
+	sum := sha256.Sum256([]byte(c.in.Call.ID))
+	return fmt.Sprintf("%d.%d-%s", c.in.Turn, c.in.Step, hex.EncodeToString(sum[:4]))
+}
+
+// outcome decides whether the body may run. See the effect classes of architecture A3.7.
+func (c *call) outcome(ctx context.Context) (work.ToolOut, error) {
+	if c.in.Mode == work.ToolSettle {
+		return c.settle(ctx)
+	}
+	if c.exec > 1 && c.ledgered() {
+		if out, err := c.recall(ctx); out != nil || err != nil {
+			return deref(out), err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		if stopped := c.halted(ctx); stopped != nil {
+			return work.ToolOut{}, stopped
+		}
+		return beforeDispatch(), nil
+	}
+	return c.run(ctx)
+}
+
+func deref(out *work.ToolOut) work.ToolOut {
+	if out == nil {
+		return work.ToolOut{}
+	}
+	return *out
+}
+
+// run runs the body between the entries of the ledger.
+func (c *call) run(ctx context.Context) (work.ToolOut, error) {
+	arguments, err := c.arguments(ctx)
+	if err != nil {
+		return work.ToolOut{}, err
+	}
+	if c.tool == nil {
+		return failed(nameUnknownTool, work.CodeUnknownTool, fmt.Sprintf("Error: unknown tool %q", c.in.Call.Name)), nil
+	}
+	if out, err := c.note(ctx); out != nil || err != nil {
+		return deref(out), err
+	}
+	if err := c.point(ctx, "tool/started"); err != nil {
+		return work.ToolOut{}, err
+	}
+	result, failure := c.body(ctx, arguments)
+	if err := c.point(ctx, "tool/body-done"); err != nil {
+		return work.ToolOut{}, err
+	}
+	if failure != nil && ctx.Err() != nil && !c.ledgered() {
+		if stopped := c.halted(ctx); stopped != nil {
+			return work.ToolOut{}, stopped // it may run again elsewhere
+		}
+	}
+	out, err := c.shape(ctx, result, failure)
+	if err != nil {
+		return work.ToolOut{}, err
+	}
+	c.done(ctx, out)
+	if err := c.point(ctx, "tool/done"); err != nil {
+		return work.ToolOut{}, err
+	}
+	return out, nil
+}
+
+// arguments is the raw text of the model.
+func (c *call) arguments(ctx context.Context) (string, error) {
+	if c.in.Call.Blob == nil {
+		return c.in.Call.Arguments, nil
+	}
+	text, err := c.Store.Blob(ctx, c.in.Call.Blob.SHA256)
+	if err != nil {
+		return "", fmt.Errorf("arguments: %w", err)
+	}
+	return string(text), nil
+}
+
+// body executes the tool under its time limit.
+func (c *call) body(ctx context.Context, arguments string) (tools.Result, error) {
+	limit := timeoutOf(c.tool)
+	limited, cancel := context.WithTimeoutCause(ctx, limit, errToolTimeout)
+	defer cancel()
+	result, err := c.tool.Invoke(c.equip(limited), arguments)
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(limited), errToolTimeout) {
+		return tools.Result{}, tools.Coded(nameTimeout, CodeToolTimeout, fmt.Sprintf("tool %q did not finish within %s", c.tool.Name, limit))
+	}
+	return result, err
+}
+
+var errToolTimeout = errors.New("the tool ran out of time")
+
+// equip gives the body what it may know and use.
+func (c *call) equip(ctx context.Context) context.Context {
+	ctx = c.acts.at(ctx, "tool")
+	return tools.WithCall(ctx, tools.Call{
+		Session: c.in.Ident.Session, Turn: c.in.Turn, Step: c.in.Step, ID: c.in.Call.ID, Key: c.in.Key, Try: c.exec,
+	})
+}
+
+func (c *call) point(ctx context.Context, name string) error {
+	return c.probe(ctx, name, c.in.Ident.Session, c.in.Turn, c.in.Step, c.exec)
+}
+
+func timeoutOf(t *tools.Tool) time.Duration {
+	if t.Timeout > 0 {
+		return t.Timeout
+	}
+	return tools.DefaultTimeout
+}
+
+func effectOf(t *tools.Tool) tools.Effect {
+	if t.Effect == "" {
+		return tools.Once
+	}
+	return t.Effect
+}
+
+// contexts completes the messages a result defers to the next step. See spec §4.8.11.
+func (c *call) contexts(ctx context.Context, in []session.Message) ([]session.Message, error) {
+	var out []session.Message
+	for i, m := range in {
+		if m.ID == "" {
+			m.ID = fmt.Sprintf("ctx-%s-%d", c.place(), i+1)
+		}
+		m = signed(m, c.kind.Name)
+		var err error
+		if m.Content, err = c.inline(ctx, m.Content); err != nil {
+			return nil, fmt.Errorf("context %s: %w", m.ID, err)
+		}
+		out = append(out, m)
+	}
+	return out, nil
+}

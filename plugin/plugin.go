@@ -1,0 +1,199 @@
+// Package plugin is where an agent's behaviour is put together.
+//
+// A [Definition] bundles what a kind of agent is: route, prompt sections, variables, runtime contexts, tools and the
+// extension points. Definitions are code of the worker; an agent names its definition and never carries it. Everything
+// here runs in activities, may do I/O, is bounded by its context and may run again if the worker dies inside it.
+//
+// A gate is an ordered chain of interceptors: each may call next once and alter what comes back, or answer itself. The
+// first registered is the outermost. Interceptors get copies of their own: the messages of a pre-step gate may be
+// changed freely, the facts of a request or a failure may not, which fails the turn. A hook that wants to send something
+// to its agent uses [AgentFrom]: the calls travel with the activity's answer, so a hook that is run again cannot say the
+// same thing twice. [Definition.Assemble] renders what a definition says, [Definition.DecidePreStep],
+// [Definition.DecideRequest] and [Definition.DecideRecovery] run the gates. See spec §4.4–4.7, §8 and architecture A3.8.
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/everturn/everturn/llm"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/tools"
+)
+
+// A Definition is one kind of agent. The zero value of every field is a documented default.
+type Definition struct {
+	Name string // what Create names; required
+
+	// The declared call configuration; Create may override it per agent.
+	Provider        string
+	Model           string
+	ReasoningEffort string
+	MaxTokens       int
+
+	Sections  []Section
+	Variables map[string]Variable
+	Contexts  []RuntimeContext
+
+	Tools            []*tools.Tool
+	ToolOrder        []string // names with one "*" for the rest; empty means by name
+	MaxParallelTools int      // calls in flight, 0 means 10
+
+	PreStep      []PreStepGate
+	Request      []RequestGate
+	RequestError []RequestErrorGate
+
+	// Listeners observe notifications on the worker that happens to run the agent; a failing one affects nothing.
+	Listeners []Listener
+}
+
+// DefaultMaxParallelTools bounds the tool calls in flight. See spec §4.8.
+const DefaultMaxParallelTools = 10
+
+// Validate names the first field that is wrong and how to mend it.
+func (d *Definition) Validate() error {
+	if d.Name == "" {
+		return fmt.Errorf("definition: Name is empty")
+	}
+	if d.MaxParallelTools < 0 {
+		return fmt.Errorf("definition %s: MaxParallelTools is %d: use a positive number, or 0 for %d", d.Name, d.MaxParallelTools, DefaultMaxParallelTools)
+	}
+	if d.MaxTokens < 0 {
+		return fmt.Errorf("definition %s: MaxTokens is %d: use a positive number, or 0 for the route's default", d.Name, d.MaxTokens)
+	}
+	if _, err := tools.NewSet(d.Tools...); err != nil {
+		return fmt.Errorf("definition %s: %w", d.Name, err)
+	}
+	seen := map[string]bool{}
+	for _, s := range d.Sections {
+		if seen[s.Name] {
+			return fmt.Errorf("definition %s: prompt section %q is there twice", d.Name, s.Name)
+		}
+		if !finite(s.Order) {
+			return fmt.Errorf("definition %s: prompt section %q: Order is %v: use a finite number", d.Name, s.Name, s.Order)
+		}
+		seen[s.Name] = true
+	}
+	return d.validateRest()
+}
+
+func (d *Definition) validateRest() error {
+	for _, c := range d.Contexts {
+		if !finite(c.Order) {
+			return fmt.Errorf("definition %s: runtime context %q: Order is %v: use a finite number", d.Name, c.Name, c.Order)
+		}
+	}
+	for name := range d.Variables {
+		if !validName(name) {
+			return fmt.Errorf("definition %s: variable %q: use letters, digits, '_', '-' and '.'", d.Name, name)
+		}
+	}
+	return nil
+}
+
+// A View is what prompt parts and gates may know of the agent they run for.
+type View struct {
+	Session  string
+	Turn     int
+	Step     int // the proposed step
+	Provider string
+	Model    string
+	CWD      string
+	Params   json.RawMessage // recorded at Create
+}
+
+// A Section is a named part of the system prompt. Text is used when Render is nil. See spec §8.1.
+type Section struct {
+	Name     string
+	Order    float64 // ascending; -100 identity, 0 persona, 100–199 tool guidance
+	Text     string
+	Render   func(ctx context.Context, v View) (string, error)
+	Complete bool // becomes the entire prompt
+}
+
+// A Variable computes the value of a {{name}} reference.
+type Variable func(ctx context.Context, v View) (string, error)
+
+// A RuntimeContext contributes changing facts about the environment, delivered as snapshots in history. See spec §8.6.
+type RuntimeContext struct {
+	Name   string
+	Order  float64
+	Render func(ctx context.Context, v View) (string, error) // empty: nothing to say
+}
+
+// PreStep is a proposed step: the claimed messages and the coordinates. See spec §4.4.
+type PreStep struct {
+	View     View
+	Messages []session.Message
+}
+
+// A Decision is the outcome of the pre-step gate. The message list is authoritative and complete.
+type Decision struct {
+	Reject              bool
+	Reason              string
+	Messages            []session.Message
+	StartsRequestSeries bool
+}
+
+// A PreStepGate intercepts a proposed step.
+type PreStepGate func(ctx context.Context, in PreStep, next func(context.Context, PreStep) (Decision, error)) (Decision, error)
+
+// A RequestProposal is the call configuration a request would use. See spec §4.5.1.
+type RequestProposal struct {
+	View   View
+	Config session.CallConfig
+}
+
+// A RequestGate may substitute the call configuration; it cannot touch messages.
+type RequestGate func(ctx context.Context, in RequestProposal, next func(context.Context, RequestProposal) (session.CallConfig, error)) (session.CallConfig, error)
+
+// A RequestFailure is offered to recovery. See spec §4.7.4.
+type RequestFailure struct {
+	View     View
+	Provider string
+	Failure  session.Failure
+	Policy   llm.RetryPolicy
+	Attempt  int // the failed attempt, from 1
+}
+
+// A Recovery says whether to try again.
+type Recovery struct {
+	Retry bool
+}
+
+// A RequestErrorGate decides about a failed model call.
+type RequestErrorGate func(ctx context.Context, in RequestFailure, next func(context.Context, RequestFailure) (Recovery, error)) (Recovery, error)
+
+// A Notice is a live notification. It is a hint, delivered at least once; the log decides. See spec §2.5.
+type Notice struct {
+	Session string          `json:"session"`
+	Name    string          `json:"name"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// A Listener observes notices. Its panic is contained.
+type Listener func(Notice)
+
+// Agent is how gates, hooks and tools act on the agent they run for. Nothing waits: the calls are applied when the
+// activity's answer is, in order.
+type Agent interface {
+	Followup(m session.Message)
+	Steer(m session.Message)
+	Inject(m session.Message)
+	Send(m session.Message, target string, wakeup bool)
+	Cancel(cause session.Cause, keepInbox bool)
+}
+
+type agentKey struct{}
+
+// WithAgent returns a context that carries a.
+func WithAgent(ctx context.Context, a Agent) context.Context {
+	return context.WithValue(ctx, agentKey{}, a)
+}
+
+// AgentFrom returns the agent that a gate, hook or tool runs for, or nil outside of one.
+func AgentFrom(ctx context.Context) Agent {
+	a, _ := ctx.Value(agentKey{}).(Agent)
+	return a
+}
