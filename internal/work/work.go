@@ -33,7 +33,7 @@ const (
 
 // ContentMediaType marks an [session.Artifact] block that stands for stored message content: whoever persists or shows
 // the message puts the stored blocks in its place.
-const ContentMediaType = "application/vnd.everturn.content+json"
+const ContentMediaType = session.StoredContent
 
 // ArgumentsMediaType marks stored tool-call arguments.
 const ArgumentsMediaType = "text/vnd.everturn.arguments"
@@ -71,6 +71,8 @@ type Manifest struct {
 	Rules       int    `json:"rules"`  // behaviour version of the worker that made it
 	Digest      string `json:"digest"` // changes when the definition changes
 	MaxParallel int    `json:"maxParallel,omitempty"`
+	Profile     string `json:"profile,omitempty"`    // of the worker: embedded, or empty for stock
+	Attributes  bool   `json:"attributes,omitempty"` // the search attributes are registered
 }
 
 // Rules is the behaviour version of this worker.

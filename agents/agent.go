@@ -1,0 +1,237 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+	"github.com/google/uuid"
+)
+
+// An Agent is the handle of one agent. It is safe for concurrent use and holds no state of its own.
+type Agent struct {
+	client *Client
+	id     string
+}
+
+// ID is the session id, which is the workflow id.
+func (a *Agent) ID() string { return a.id }
+
+// A Message is what callers send. Exactly one of Text and Content is set; an empty ID is made up.
+type Message struct {
+	ID        string
+	RequestID string // the same request is applied once; made up if empty
+	Text      string
+	Content   session.Content
+	Source    *session.Source // the user if nil
+}
+
+// Text is a message of plain text.
+func Text(text string) Message { return Message{Text: text} }
+
+func (m Message) send() signals.Send {
+	s := signals.Send{ID: m.ID, RequestID: m.RequestID, Text: m.Text, Content: m.Content, Source: m.Source}
+	if s.ID == "" {
+		s.ID = uuid.NewString()
+	}
+	if s.RequestID == "" {
+		s.RequestID = uuid.NewString()
+	}
+	return s
+}
+
+// Followup queues a message for a turn of its own and returns its id. It is durable on return. See spec §3.1.
+func (a *Agent) Followup(ctx context.Context, m Message) (id string, err error) {
+	return a.signal(ctx, signals.Followup, m.send())
+}
+
+// Steer lets a message join the running turn at its next step; when idle it opens a turn.
+func (a *Agent) Steer(ctx context.Context, m Message) (id string, err error) {
+	return a.signal(ctx, signals.Steer, m.send())
+}
+
+// Inject adds context for whenever a step next claims; it never wakes. See spec §3.2.
+func (a *Agent) Inject(ctx context.Context, m Message) (id string, err error) {
+	return a.signal(ctx, signals.Inject, m.send())
+}
+
+// Send inserts a message into a list, next-turn or next-step, and wakes the agent or not. See spec §3.1.
+func (a *Agent) Send(ctx context.Context, m Message, target string, wakeup bool) (id string, err error) {
+	s := m.send()
+	s.Target, s.Wakeup = target, wakeup
+	return a.signal(ctx, signals.SendTo, s)
+}
+
+func (a *Agent) signal(ctx context.Context, act string, s signals.Send) (string, error) {
+	s, err := a.prepare(ctx, act, s)
+	if err != nil {
+		return "", err
+	}
+	return s.ID, a.wrap(act, a.client.Backend.Signal(ctx, a.id, act, s))
+}
+
+// prepare checks a message before anything is sent, and stores a large body.
+func (a *Agent) prepare(ctx context.Context, act string, s signals.Send) (signals.Send, error) {
+	s, err := a.client.body(ctx, s)
+	if err != nil {
+		return s, err
+	}
+	if act != signals.SendTo && s.Target == "" {
+		s.Target = session.NextTurn // only for the check: the act decides
+		defer func() { s.Target = "" }()
+	}
+	if err := s.Validate(act); err != nil {
+		return s, &RefusedError{Code: signals.ErrInvalid, Message: err.Error()}
+	}
+	return s, nil
+}
+
+// Receipt sends a message as an update and returns what became of it. act is one of signals.Followup, Steer, Inject,
+// SendTo. It needs a worker; a refusal is a [*RefusedError].
+func (a *Agent) Receipt(ctx context.Context, act string, m Message, target string, wakeup bool) (signals.Receipt, error) {
+	s := m.send()
+	s.Target, s.Wakeup = target, wakeup
+	s, err := a.prepare(ctx, act, s)
+	if err != nil {
+		return signals.Receipt{}, err
+	}
+	return a.Act(ctx, act, s)
+}
+
+// Act sends any act as an update and returns its receipt; a refusal is a [*RefusedError].
+func (a *Agent) Act(ctx context.Context, act string, payload any) (signals.Receipt, error) {
+	var r signals.Receipt
+	if err := a.client.Backend.Update(ctx, a.id, act, payload, &r); err != nil {
+		return r, a.wrap(act, err)
+	}
+	if r.Disposition == signals.Refused {
+		return r, &RefusedError{Code: r.Code, Message: r.Message}
+	}
+	return r, nil
+}
+
+// CancelOptions refine a cancel. The zero value is the user's plain cancel.
+type CancelOptions struct {
+	Cause     session.Cause // user if empty
+	KeepInbox bool          // pending input survives
+	By, Text  string        // for the record
+}
+
+// Cancel stops the current turn; an idle agent is left alone. It is durable on return. See spec §3.4.
+func (a *Agent) Cancel(ctx context.Context, o CancelOptions) error {
+	return a.wrap("cancel", a.client.Backend.Signal(ctx, a.id, signals.CancelTurn, o.payload()))
+}
+
+func (o CancelOptions) payload() signals.Cancel {
+	c := signals.Cancel{RequestID: uuid.NewString(), KeepInbox: o.KeepInbox, By: o.By, Text: o.Text}
+	if o.Cause.Kind != "" {
+		c.Cause = &o.Cause
+	}
+	return c
+}
+
+// Remove discards a pending message and reports whether it was still pending. See spec §3.3.
+func (a *Agent) Remove(ctx context.Context, id string) (bool, error) {
+	r, err := a.Act(ctx, signals.InboxRemove, signals.Remove{RequestID: uuid.NewString(), ID: id})
+	return r.Found != nil && *r.Found, err
+}
+
+// Replace puts another message in a pending one's place and reports whether it was still pending.
+func (a *Agent) Replace(ctx context.Context, id string, m Message) (bool, error) {
+	with := signals.Send{ID: m.ID, Text: m.Text, Content: m.Content, Source: m.Source}
+	with, err := a.prepare(ctx, signals.InboxReplace, with)
+	if err != nil {
+		return false, err
+	}
+	r, err := a.Act(ctx, signals.InboxReplace, signals.Replace{RequestID: uuid.NewString(), ID: id, With: with})
+	return r.Found != nil && *r.Found, err
+}
+
+// Clear discards all pending messages.
+func (a *Agent) Clear(ctx context.Context) error {
+	_, err := a.Act(ctx, signals.InboxClear, signals.Clear{RequestID: uuid.NewString()})
+	return err
+}
+
+// Dispose ends the agent and returns when it has ended. See spec §6.3.
+func (a *Agent) Dispose(ctx context.Context) error {
+	err := a.client.Backend.Signal(ctx, a.id, signals.DisposeAgent, signals.Dispose{RequestID: uuid.NewString()})
+	if err != nil && !errors.Is(err, ErrClosed) {
+		return a.wrap("dispose", err)
+	}
+	return a.poll(ctx, func() (bool, error) {
+		run, err := a.client.Backend.Describe(ctx, a.id)
+		return err == nil && !run.Open, err
+	})
+}
+
+// State is what the agent does and waits for. It needs a worker.
+func (a *Agent) State(ctx context.Context) (signals.State, error) {
+	var s signals.State
+	return s, a.wrap("state", a.client.Backend.Query(ctx, a.id, signals.QueryState, nil, &s))
+}
+
+// WhenIdle returns when the agent is idle. It says nothing about any particular message. See spec §3.5.
+func (a *Agent) WhenIdle(ctx context.Context) error {
+	_, err := a.whenIdle(ctx, signals.WhenIdle{})
+	return err
+}
+
+// WhenIdleAfter returns when the agent came back to idle after the given generation, and the new one.
+func (a *Agent) WhenIdleAfter(ctx context.Context, generation int64) (int64, error) {
+	return a.whenIdle(ctx, signals.WhenIdle{After: &generation})
+}
+
+func (a *Agent) whenIdle(ctx context.Context, in signals.WhenIdle) (int64, error) {
+	var out signals.Idle
+	err := a.poll(ctx, func() (bool, error) {
+		err := a.client.Backend.Query(ctx, a.id, signals.QueryWhenIdle, in, &out)
+		return out.Idle, err
+	})
+	return out.Generation, a.wrap("whenIdle", err)
+}
+
+// born returns when the agent is born, or why it cannot be.
+func (a *Agent) born(ctx context.Context) error {
+	return a.poll(ctx, func() (bool, error) {
+		run, err := a.client.Backend.Describe(ctx, a.id)
+		if err != nil {
+			return false, a.wrap("create", err)
+		}
+		if !run.Open && run.Status == "failed" {
+			return false, &CreateError{Code: run.Code, Message: run.Reason}
+		}
+		var s signals.State
+		if err := a.client.Backend.Query(ctx, a.id, signals.QueryState, nil, &s); err != nil {
+			return false, a.wrap("create", err)
+		}
+		return s.Status != "creating", nil
+	})
+}
+
+// poll asks again and again, at first quickly, until done, failed or given up.
+func (a *Agent) poll(ctx context.Context, done func() (bool, error)) error {
+	pause := 5 * time.Millisecond
+	for {
+		ok, err := done()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+			pause = min(pause*3/2, a.client.Poll)
+		}
+	}
+}
+
+func (a *Agent) wrap(operation string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s agent %s: %w", operation, a.id, err)
+}

@@ -1,0 +1,147 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+)
+
+// An Answer is what became of one message.
+type Answer struct {
+	Turn    int
+	Outcome session.TurnReason // how its turn ended
+	Text    string             // the turn's last assistant text; empty if there is none
+	Dropped bool               // claimed, but it did not enter its step
+}
+
+// Err is nil if the turn ended normally, else it says how it ended.
+func (a Answer) Err() error {
+	switch a.Outcome.Kind {
+	case session.TurnCompleted, session.TurnMaxTokens:
+		return nil
+	case session.TurnErrored:
+		return fmt.Errorf("turn %d: %s: %s", a.Turn, a.Outcome.Error.Code, a.Outcome.Error.Message)
+	case session.TurnAborted:
+		return fmt.Errorf("turn %d: cancelled (%s)", a.Turn, a.Outcome.Aborted.Kind)
+	default:
+		return fmt.Errorf("turn %d: %s", a.Turn, a.Outcome.Kind)
+	}
+}
+
+// Ask sends a followup and returns the answer to it, across restarts and rollovers. See architecture A3.10.
+func (a *Agent) Ask(ctx context.Context, text string) (Answer, error) {
+	id, err := a.Followup(ctx, Text(text))
+	if err != nil {
+		return Answer{}, err
+	}
+	return a.Await(ctx, id)
+}
+
+// Await returns what became of a message when its turn has ended. [ErrClosed] if the agent ended before.
+func (a *Agent) Await(ctx context.Context, id string) (Answer, error) {
+	var state signals.MessageState
+	err := a.poll(ctx, func() (bool, error) {
+		if err := a.client.Backend.Query(ctx, a.id, signals.QueryMessage, signals.MessageID{ID: id}, &state); err != nil {
+			return false, a.wrap("await", err)
+		}
+		switch state.State {
+		case "pending", "claimed":
+			return false, a.stillOpen(ctx)
+		case "unknown": // too long ago for the agent's memory, or not seen yet: the log decides
+			return a.settledInLog(ctx, id, &state)
+		default:
+			return true, nil
+		}
+	})
+	if err != nil {
+		return Answer{}, err
+	}
+	if state.State == "discarded" {
+		return Answer{}, &RefusedError{Code: "DISCARDED", Message: "the message was removed from the inbox before a turn took it"}
+	}
+	return a.answer(ctx, state)
+}
+
+func (a *Agent) stillOpen(ctx context.Context) error {
+	run, err := a.client.Backend.Describe(ctx, a.id)
+	if err == nil && !run.Open {
+		err = fmt.Errorf("%w (%s)", ErrClosed, run.Status)
+	}
+	return err
+}
+
+// settledInLog looks for the message in the log.
+func (a *Agent) settledInLog(ctx context.Context, id string, state *signals.MessageState) (bool, error) {
+	f := fate{id: id}
+	for r, err := range a.Log(ctx, 0) {
+		if err != nil {
+			return false, err
+		}
+		f.fold(r)
+	}
+	if f.state.State == "" {
+		return false, a.stillOpen(ctx)
+	}
+	*state = f.state
+	return state.State != "pending" && state.State != "claimed", nil
+}
+
+// fate folds the log for one message.
+type fate struct {
+	id    string
+	inbox session.Inbox
+	turn  int
+	state signals.MessageState
+}
+
+func (f *fate) fold(r session.Record) {
+	switch e := r.Event.(type) {
+	case session.InboxSpliced:
+		f.splice(e)
+	case session.TurnStart:
+		f.turn = e.Turn
+	case session.TurnEnd:
+		if f.state.State == "claimed" && f.state.Turn == e.Turn {
+			f.state.State, f.state.Kind = "ended", e.Reason.Kind
+		}
+	}
+}
+
+func (f *fate) splice(e session.InboxSpliced) {
+	_, _, before := f.inbox.Find(f.id)
+	if f.inbox.Apply(e) != nil {
+		return // the log's own check reports it
+	}
+	_, _, after := f.inbox.Find(f.id)
+	switch {
+	case after:
+		f.state = signals.MessageState{State: "pending"}
+	case before && e.Outcome == session.OutcomeCanceled:
+		f.state = signals.MessageState{State: "discarded"}
+	case before:
+		f.state = signals.MessageState{State: "claimed", Turn: f.turn}
+	}
+}
+
+// answer reads the outcome and the final text of a turn from the log.
+func (a *Agent) answer(ctx context.Context, state signals.MessageState) (Answer, error) {
+	out := Answer{Turn: state.Turn, Dropped: state.State == "dropped", Outcome: session.TurnReason{Kind: state.Kind}}
+	for r, err := range a.Log(ctx, 0) {
+		if err != nil {
+			return out, err
+		}
+		switch e := r.Event.(type) {
+		case session.AssistantMessage:
+			if e.Turn == state.Turn && e.Message.Text() != "" {
+				out.Text = e.Message.Text()
+			}
+		case session.TurnEnd:
+			if e.Turn == state.Turn {
+				out.Outcome = e.Reason
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,134 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/everturn/everturn/internal/store"
+	"github.com/everturn/everturn/internal/stream"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+	"github.com/google/uuid"
+)
+
+// Config is what a [Client] needs. Backend and Store are required.
+type Config struct {
+	Backend Backend
+	Store   *store.Store  // the one the workers use
+	Broker  stream.Broker // live feed of workers in this process; nil reads the journals in the store instead
+	Poll    time.Duration // longest pause between two looks while waiting; 0 means 250 ms
+}
+
+// A Client creates, finds and lists agents. It is safe for concurrent use.
+type Client struct {
+	Config
+}
+
+// New checks the configuration.
+func New(c Config) (*Client, error) {
+	if c.Backend == nil || c.Store == nil {
+		return nil, errors.New("agents: Backend and Store are required")
+	}
+	if c.Poll == 0 {
+		c.Poll = 250 * time.Millisecond
+	}
+	return &Client{Config: c}, nil
+}
+
+// CreateOptions say what kind of agent to create. Only Definition is required.
+type CreateOptions struct {
+	ID              string // session id; made up if empty
+	Definition      string
+	Title           string
+	Provider, Model string // override the definition's
+	ReasoningEffort string
+	MaxTokens       int // 0 means the definition's
+	CWD             string
+	Parent          string
+}
+
+// Create starts an agent and returns when it is born. If it cannot be, the error is a [*CreateError] and the id is free
+// again; [ErrExists] if the id is live. See spec §6.1.
+func (c *Client) Create(ctx context.Context, o CreateOptions) (*Agent, error) {
+	a, err := c.Start(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return a, a.born(ctx)
+}
+
+// Start starts an agent and returns when that is accepted; [Agent.State] tells when it is born.
+func (c *Client) Start(ctx context.Context, o CreateOptions) (*Agent, error) {
+	if o.ID == "" {
+		o.ID = "agent-" + uuid.NewString()[:8]
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	err := c.Backend.Start(ctx, o.ID, signals.Create{Definition: o.Definition, Title: o.Title, Provider: o.Provider, Model: o.Model,
+		ReasoningEffort: o.ReasoningEffort, MaxTokens: o.MaxTokens, CWD: o.CWD, Parent: o.Parent})
+	if err != nil {
+		return nil, fmt.Errorf("create agent %s: %w", o.ID, err)
+	}
+	return c.agent(o.ID), nil
+}
+
+func (o CreateOptions) validate() error {
+	switch {
+	case !session.ValidID(o.ID):
+		return &CreateError{Code: signals.ErrInvalid, Message: "the id must be 1–200 characters without control characters"}
+	case o.Definition == "":
+		return &CreateError{Code: signals.ErrInvalid, Message: "no definition is named"}
+	case o.MaxTokens < 0:
+		return &CreateError{Code: signals.ErrInvalid, Message: fmt.Sprintf("maxTokens is %d: use a positive number", o.MaxTokens)}
+	}
+	return nil
+}
+
+// Get returns the handle of an agent that is live or was. [ErrUnknownAgent] if there is none.
+func (c *Client) Get(ctx context.Context, id string) (*Agent, error) {
+	if _, err := c.Backend.Describe(ctx, id); err != nil {
+		return nil, fmt.Errorf("agent %s: %w", id, err)
+	}
+	return c.agent(id), nil
+}
+
+// List yields the agents that are there, newest first. It is eventually consistent. See architecture D15.
+func (c *Client) List(ctx context.Context) iter.Seq2[Listed, error] { return c.Backend.List(ctx) }
+
+// Roots yields the agents that were created without an owning agent.
+func (c *Client) Roots(ctx context.Context) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		for l, err := range c.Backend.List(ctx) {
+			if (err != nil || l.Parent == "") && !yield(l, err) {
+				return
+			}
+		}
+	}
+}
+
+func (c *Client) agent(id string) *Agent { return &Agent{client: c, id: id} }
+
+// body makes a message small enough for a signal: a large body is stored first. See architecture A3.4.
+func (c *Client) body(ctx context.Context, s signals.Send) (signals.Send, error) {
+	if s.Body != nil || s.Size() <= signals.MaxInline {
+		return s, nil
+	}
+	if n := s.Size(); n > signals.MaxBody {
+		return s, &RefusedError{Code: "TOO_LARGE", Message: fmt.Sprintf("the message is %d bytes; at most %d are taken: put it into a file and send its name", n, signals.MaxBody)}
+	}
+	raw, err := json.Marshal(s.Message("body").Content)
+	if err != nil {
+		return s, err
+	}
+	blob, err := c.Store.PutBlob(ctx, raw, session.StoredContent)
+	if err != nil {
+		return s, fmt.Errorf("store the message: %w", err)
+	}
+	s.Text, s.Content, s.Body = "", nil, &blob
+	return s, nil
+}

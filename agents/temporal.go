@@ -1,0 +1,215 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/everturn/everturn/signals"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+)
+
+// TemporalOptions refine [Temporal].
+type TemporalOptions struct {
+	TaskQueue string // signals.DefaultTaskQueue if empty
+	Namespace string // of the client; "default" if empty
+}
+
+// Temporal is the backend that carries acts to a Temporal server.
+func Temporal(c client.Client, o TemporalOptions) Backend {
+	if o.TaskQueue == "" {
+		o.TaskQueue = signals.DefaultTaskQueue
+	}
+	if o.Namespace == "" {
+		o.Namespace = client.DefaultNamespace
+	}
+	return &temporalBackend{client: c, options: o}
+}
+
+type temporalBackend struct {
+	client  client.Client
+	options TemporalOptions
+}
+
+// answerIn bounds how long a worker may take to answer a query or an act.
+const answerIn = 10 * time.Second
+
+func (b *temporalBackend) Start(ctx context.Context, id string, c signals.Create) error {
+	_, err := b.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: id, TaskQueue: b.options.TaskQueue, StaticSummary: summary(c),
+		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
+		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+	}, signals.WorkflowType, c)
+	return typed(err)
+}
+
+func summary(c signals.Create) string {
+	if c.Title != "" {
+		return c.Title
+	}
+	return "agent · " + c.Definition
+}
+
+func (b *temporalBackend) Signal(ctx context.Context, id, act string, payload any) error {
+	return typed(b.client.SignalWorkflow(ctx, id, "", act, payload))
+}
+
+func (b *temporalBackend) Update(ctx context.Context, id, name string, payload, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerIn)
+	defer cancel()
+	handle, err := b.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: id, UpdateName: name, Args: []any{payload}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return typed(err)
+	}
+	return typed(handle.Get(ctx, out))
+}
+
+func (b *temporalBackend) Query(ctx context.Context, id, name string, arg, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerIn)
+	defer cancel()
+	var args []any
+	if arg != nil {
+		args = append(args, arg)
+	}
+	value, err := b.client.QueryWorkflow(ctx, id, "", name, args...)
+	if err != nil {
+		return typed(err)
+	}
+	return value.Get(out)
+}
+
+func (b *temporalBackend) Describe(ctx context.Context, id string) (Run, error) {
+	d, err := b.client.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil {
+		return Run{}, typed(err)
+	}
+	info := d.GetWorkflowExecutionInfo()
+	run := Run{Open: info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Status: statusName(info.GetStatus()), Started: info.GetStartTime().AsTime()}
+	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_FAILED {
+		run.Code, run.Reason = b.failure(ctx, id)
+	}
+	return run, nil
+}
+
+// failure reads why a run failed.
+func (b *temporalBackend) failure(ctx context.Context, id string) (code, reason string) {
+	err := b.client.GetWorkflow(ctx, id, "").Get(ctx, nil)
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return app.Type(), app.Message()
+	}
+	if err != nil {
+		return "UNKNOWN", err.Error()
+	}
+	return "", ""
+}
+
+func statusName(s enumspb.WorkflowExecutionStatus) string {
+	return strings.ToLower(s.String())
+}
+
+func (b *temporalBackend) List(ctx context.Context) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		request := &workflowservice.ListWorkflowExecutionsRequest{
+			Namespace: b.options.Namespace, PageSize: 200, Query: fmt.Sprintf("WorkflowType = '%s'", signals.WorkflowType),
+		}
+		seen := map[string]bool{}
+		for {
+			page, err := b.client.ListWorkflow(ctx, request)
+			if err != nil {
+				yield(Listed{}, typed(err))
+				return
+			}
+			for _, info := range page.GetExecutions() {
+				id := info.GetExecution().GetWorkflowId()
+				if seen[id] || info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
+					continue // an earlier run of the same agent
+				}
+				seen[id] = true
+				if !yield(listed(info), nil) {
+					return
+				}
+			}
+			if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
+				return
+			}
+		}
+	}
+}
+
+func listed(info *workflowpb.WorkflowExecutionInfo) Listed {
+	attrs := info.GetSearchAttributes().GetIndexedFields()
+	l := Listed{ID: info.GetExecution().GetWorkflowId(), Status: statusName(info.GetStatus()), Started: info.GetStartTime().AsTime()}
+	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		l.Status = "idle" // before its first transition
+		read(attrs[signals.AttrStatus], &l.Status)
+	}
+	read(attrs[signals.AttrDefinition], &l.Definition)
+	read(attrs[signals.AttrModel], &l.Model)
+	read(attrs[signals.AttrParent], &l.Parent)
+	read(attrs[signals.AttrTurn], &l.Turn)
+	return l
+}
+
+// read decodes a search attribute; an absent or odd one leaves the value as it is.
+func read(p *commonpb.Payload, into any) {
+	if p != nil {
+		_ = converter.GetDefaultDataConverter().FromPayload(p, into)
+	}
+}
+
+func (b *temporalBackend) Workers(ctx context.Context) (bool, error) {
+	d, err := b.client.DescribeTaskQueue(ctx, b.options.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return false, typed(err)
+	}
+	for _, p := range d.GetPollers() {
+		if time.Since(p.GetLastAccessTime().AsTime()) < 2*time.Minute {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// typed maps Temporal's errors to the ones callers decide by.
+func typed(err error) error {
+	var (
+		notFound *serviceerror.NotFound
+		started  *serviceerror.WorkflowExecutionAlreadyStarted
+		app      *temporal.ApplicationError
+		deadline *serviceerror.DeadlineExceeded
+		failed   *serviceerror.QueryFailed
+	)
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &started):
+		return ErrExists
+	case errors.As(err, &notFound):
+		if strings.Contains(notFound.Message, "already completed") {
+			return ErrClosed
+		}
+		return ErrUnknownAgent
+	case errors.As(err, &app) && app.Type() == signals.ErrInvalid:
+		return &RefusedError{Code: signals.ErrInvalid, Message: app.Message()}
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &deadline):
+		return fmt.Errorf("%w in time: %w", ErrNoWorker, err)
+	case errors.As(err, &failed):
+		return fmt.Errorf("query: %s", failed.Message)
+	default:
+		return err
+	}
+}

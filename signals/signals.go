@@ -1,0 +1,249 @@
+// Package signals is the wire contract between an agent and its callers, in any language.
+//
+// An agent is a workflow of type [WorkflowType] whose id is the session id. It takes the acts below as signals and, for
+// a receipt, as updates of the same name with the same payload; queries read it. Every payload is a JSON object. Fields
+// are only added, unknown ones are ignored; testdata/wire holds one golden file per type.
+//
+// By hand, for example from the Temporal UI: signal `followup` with `{"text": "hello"}`, or just `"hello"`.
+package signals
+
+import "github.com/everturn/everturn/session"
+
+// WorkflowType is the type of every agent's workflow.
+const WorkflowType = "EverturnAgent"
+
+// DefaultTaskQueue is where agents run unless something else is said.
+const DefaultTaskQueue = "everturn"
+
+// The acts, as names of signals and updates.
+const (
+	Followup     = "followup"      // payload Send: gets its own turn after the current one
+	Steer        = "steer"         // payload Send: joins the running turn at its next step
+	Inject       = "inject"        // payload Send: context for whenever a step next claims
+	SendTo       = "send"          // payload Send with target and wakeup
+	CancelTurn   = "cancel"        // payload Cancel
+	DisposeAgent = "dispose"       // payload Dispose
+	InboxRemove  = "inbox.remove"  // payload Remove
+	InboxReplace = "inbox.replace" // payload Replace
+	InboxClear   = "inbox.clear"   // payload Clear
+	BatchActs    = "batch"         // payload Batch
+)
+
+// Acts lists the acts in a fixed order.
+var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs}
+
+// The queries. [QueryWhenIdle] is also an update.
+const (
+	QueryState    = "state"    // no argument, result State
+	QueryWhenIdle = "whenIdle" // argument WhenIdle, result Idle
+	QueryLog      = "log"      // no argument, result Log
+	QueryMessage  = "message"  // argument MessageID, result MessageState
+)
+
+// The search attributes. AgentTurn is an Int, the others are Keywords.
+const (
+	AttrStatus     = "AgentStatus"
+	AttrDefinition = "AgentDefinition"
+	AttrModel      = "AgentModel"
+	AttrTurn       = "AgentTurn"
+	AttrParent     = "AgentParent"
+	AttrWaiting    = "AgentWaiting"
+)
+
+// The limits of a message body, in bytes.
+const (
+	MaxInline = 4 << 10 // larger bodies are stored and referred to
+	MaxRaw    = 1 << 20 // largest body inside a signal or update
+	MaxBody   = 8 << 20 // largest stored body
+)
+
+// Create is the argument of the workflow. See spec §6.1.
+type Create struct {
+	Definition      string `json:"definition"`
+	Title           string `json:"title,omitempty"`
+	Provider        string `json:"provider,omitempty"` // overrides the definition's
+	Model           string `json:"model,omitempty"`
+	ReasoningEffort string `json:"reasoningEffort,omitempty"`
+	MaxTokens       int    `json:"maxTokens,omitempty"`
+	CWD             string `json:"cwd,omitempty"`
+	Parent          string `json:"parent,omitempty"`
+}
+
+// Send is a message to the agent. Exactly one of Text, Content and Body is set.
+type Send struct {
+	RequestID string            `json:"requestId,omitempty"` // the same request is applied once
+	ID        string            `json:"id,omitempty"`        // of the message; made up if empty
+	Text      string            `json:"text,omitempty"`
+	Content   session.Content   `json:"content,omitempty"`
+	Body      *session.Artifact `json:"body,omitempty"`   // content that was stored before
+	Source    *session.Source   `json:"source,omitempty"` // user if absent
+	Target    string            `json:"target,omitempty"` // send only: next-turn or next-step
+	Wakeup    bool              `json:"wakeup,omitempty"` // send only
+}
+
+// Cancel stops the current turn. See spec §3.4.
+type Cancel struct {
+	RequestID string         `json:"requestId,omitempty"`
+	Cause     *session.Cause `json:"cause,omitempty"` // user if absent
+	KeepInbox bool           `json:"keepInbox,omitempty"`
+	By        string         `json:"by,omitempty"`
+	Text      string         `json:"text,omitempty"`
+}
+
+// Dispose ends the agent. See spec §6.3.
+type Dispose struct {
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// Remove discards a pending message. See spec §3.3.
+type Remove struct {
+	RequestID string `json:"requestId,omitempty"`
+	ID        string `json:"id"`
+}
+
+// Replace puts another message in a pending one's place.
+type Replace struct {
+	RequestID string `json:"requestId,omitempty"`
+	ID        string `json:"id"`
+	With      Send   `json:"with"`
+}
+
+// Clear discards all pending messages.
+type Clear struct {
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// Batch applies several acts before the agent goes on.
+type Batch struct {
+	RequestID string `json:"requestId,omitempty"`
+	Acts      []Act  `json:"acts"`
+}
+
+// An Act names an act and carries its payload; the field of the act's kind is set.
+type Act struct {
+	Act     string   `json:"act"`
+	Send    *Send    `json:"send,omitempty"` // followup, steer, inject, send
+	Cancel  *Cancel  `json:"cancel,omitempty"`
+	Remove  *Remove  `json:"remove,omitempty"`
+	Replace *Replace `json:"replace,omitempty"`
+	Clear   *Clear   `json:"clear,omitempty"`
+}
+
+// A Receipt says what became of an act.
+type Receipt struct {
+	ID          string      `json:"id,omitempty"` // of the message
+	Disposition Disposition `json:"disposition"`
+	Revision    int64       `json:"revision"`        // of the inbox
+	Seq         *int64      `json:"seq,omitempty"`   // of the insert event, if it is known already
+	Found       *bool       `json:"found,omitempty"` // inbox.remove, inbox.replace: it was still pending
+	Code        string      `json:"code,omitempty"`  // refused: INBOX_FULL DUPLICATE_ID INVALID CLOSED TOO_LARGE STORE
+	Message     string      `json:"message,omitempty"`
+	Receipts    []Receipt   `json:"receipts,omitempty"` // batch: one per act
+}
+
+// A Disposition is the short form of a receipt.
+type Disposition string
+
+// The dispositions.
+const (
+	Started   Disposition = "started"   // the agent was idle and runs now
+	Steered   Disposition = "steered"   // joins the running turn at its next step
+	Queued    Disposition = "queued"    // gets a turn after the current one
+	Parked    Disposition = "parked"    // waits for a wake
+	Duplicate Disposition = "duplicate" // this request was accepted before
+	Refused   Disposition = "refused"   // nothing changed
+	Done      Disposition = "done"      // an edit, cancel or disposal was applied
+)
+
+// State is the answer to the query [QueryState].
+type State struct {
+	ID             string           `json:"id"`
+	Definition     string           `json:"definition"`
+	Title          string           `json:"title,omitempty"`
+	Parent         string           `json:"parent,omitempty"`
+	Model          string           `json:"model,omitempty"` // last provider/model used
+	Status         string           `json:"status"`          // creating, idle, running, closed
+	Turn           int              `json:"turn"`
+	Step           int              `json:"step"`
+	Attempt        int              `json:"attempt,omitempty"`
+	Phase          string           `json:"phase"`
+	Cancel         *session.Cause   `json:"cancel,omitempty"`
+	WaitingFor     string           `json:"waitingFor,omitempty"` // in words
+	Inbox          []Pending        `json:"inbox"`
+	Calls          []CallState      `json:"calls"`
+	Deferred       []string         `json:"deferred"`
+	Children       []string         `json:"children"`
+	Log            LogHead          `json:"log"`
+	Revision       int64            `json:"revision"`
+	IdleGeneration int64            `json:"idleGeneration"`
+	Rules          int              `json:"rules"`
+	Manifest       string           `json:"manifest,omitempty"` // digest
+	LastError      *session.Failure `json:"lastError,omitempty"`
+}
+
+// A Pending message waits in the inbox.
+type Pending struct {
+	ID     string `json:"id"`
+	Target string `json:"target"`
+	Bytes  int    `json:"bytes"`
+}
+
+// A CallState is a tool call of the current step.
+type CallState struct {
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	State string `json:"state"` // waiting, running, finished, committed
+}
+
+// A LogHead says where the log is.
+type LogHead struct {
+	Epoch   int64  `json:"epoch"`
+	Hash    string `json:"hash,omitempty"` // last segment in the store
+	Count   int64  `json:"count"`          // events in the store
+	Tail    int    `json:"tail"`           // events after them
+	Waiting int    `json:"waiting"`        // events that wait for a writer
+	Lent    bool   `json:"lent,omitempty"`
+	Problem string `json:"problem,omitempty"` // why the store refused last
+	StoreID string `json:"storeId,omitempty"`
+}
+
+// Log is the answer to the query [QueryLog]: what the store does not hold yet.
+type Log struct {
+	Head LogHead          `json:"head"`
+	Tail []session.Record `json:"tail"`
+}
+
+// WhenIdle asks whether the agent is idle. With After, only a return to idle after that generation counts.
+type WhenIdle struct {
+	After *int64 `json:"after,omitempty"`
+}
+
+// Idle answers [WhenIdle].
+type Idle struct {
+	Idle       bool  `json:"idle"`
+	Generation int64 `json:"generation"`      // counts returns to idle
+	Revision   int64 `json:"revision"`        // of the inbox
+	Retry      bool  `json:"retry,omitempty"` // the run is being renewed or too many wait: ask again
+}
+
+// MessageID is the argument of the query [QueryMessage].
+type MessageID struct {
+	ID string `json:"id"`
+}
+
+// MessageState says where a message is. State is pending, claimed, ended, dropped, discarded or unknown; unknown
+// means that the agent remembers nothing of it, and the log decides.
+type MessageState struct {
+	State string           `json:"state"`
+	Turn  int              `json:"turn,omitempty"`
+	Kind  session.TurnKind `json:"kind,omitempty"`  // ended and dropped: how the turn ended
+	Count int64            `json:"count,omitempty"` // events in the store
+}
+
+// The types of errors that callers can tell apart.
+const (
+	ErrInvalid           = "INVALID"  // the payload is wrong; the message says where
+	ErrTooMany           = "TOO_MANY" // too many callers wait: poll the query instead
+	ErrRenewed           = "RENEWED"  // the run was renewed: ask again
+	ErrUnknownDefinition = "UNKNOWN_DEFINITION"
+)

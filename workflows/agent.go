@@ -1,0 +1,196 @@
+package workflows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/everturn/everturn/internal/driver"
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// WorkflowType is the type every agent is registered under.
+const WorkflowType = signals.WorkflowType
+
+// Start is the argument of the workflow. State is set when a run continues another one.
+type Start struct {
+	signals.Create
+	State *driver.State `json:"state,omitempty"`
+}
+
+// A Registry takes workflows; a worker and a replayer are ones.
+type Registry interface {
+	RegisterWorkflowWithOptions(w any, options workflow.RegisterOptions)
+}
+
+// Register registers the agent's workflow.
+func Register(r Registry) {
+	r.RegisterWorkflowWithOptions(Agent, workflow.RegisterOptions{Name: WorkflowType})
+}
+
+// Agent is one long-lived agent. It ends when it is disposed, or when its birth failed.
+func Agent(ctx workflow.Context, start Start) (driver.Summary, error) {
+	a := newAgent(ctx, start)
+	if err := a.handlers(ctx); err != nil {
+		return driver.Summary{}, err
+	}
+	a.watchCancellation(ctx)
+	return a.run(start)
+}
+
+// agent is the adapter's own state. Whatever matters beyond a workflow task is in the driver's.
+type agent struct {
+	ctx       workflow.Context // not cancelled with the run
+	queue     *queue
+	driver    *driver.Driver
+	cancels   map[string]workflow.CancelFunc // of running effects, by id; only looked up
+	slots     map[string]*slot               // of waiting updates, by ref; only looked up
+	open      int                            // effects whose answer is still to come
+	refs      int
+	made      int // message ids made up
+	waiters   int // whenIdle updates that wait
+	native    bool
+	renew     bool // the driver agreed to a rollover
+	closed    *driver.Close
+	stillborn error
+	defect    string
+}
+
+func newAgent(ctx workflow.Context, start Start) *agent {
+	free, _ := workflow.NewDisconnectedContext(ctx)
+	return &agent{ctx: free, queue: queueOf(ctx), cancels: map[string]workflow.CancelFunc{}, slots: map[string]*slot{}}
+}
+
+// run feeds the driver until the agent ends or moves to a new run.
+func (a *agent) run(start Start) (driver.Summary, error) {
+	a.begin(start)
+	for !a.ended() {
+		if err := workflow.Await(a.ctx, func() bool { return len(a.queue.items) > 0 || a.ended() || a.mayRenew() }); err != nil {
+			return driver.Summary{}, err
+		}
+		if len(a.queue.items) == 0 && !a.ended() {
+			return driver.Summary{}, a.continueAsNew(start)
+		}
+		for len(a.queue.items) > 0 && !a.ended() {
+			a.feed(a.queue.pop())
+		}
+		a.askForRollover()
+	}
+	return a.end()
+}
+
+// begin makes the driver: of a new agent, or of the state another run handed over.
+func (a *agent) begin(start Start) {
+	if start.State != nil {
+		a.driver = driver.Restore(*start.State)
+		a.handle(driver.Resumed{})
+		return
+	}
+	info := workflow.GetInfo(a.ctx)
+	state := driver.State{Session: info.WorkflowExecution.ID, Definition: start.Definition, Title: start.Title, Parent: start.Parent, Epoch: 1}
+	d, effects := driver.New(state, specOf(start.Create), a.now())
+	a.driver = d
+	a.perform(effects)
+}
+
+func specOf(c signals.Create) work.Spec {
+	return work.Spec{Definition: c.Definition, Title: c.Title, Provider: c.Provider, Model: c.Model,
+		ReasoningEffort: c.ReasoningEffort, MaxTokens: c.MaxTokens, CWD: c.CWD, Parent: c.Parent}
+}
+
+func (a *agent) now() int64 { return workflow.Now(a.ctx).UnixMilli() }
+
+// handle gives one input to the driver and carries out what it decides.
+func (a *agent) handle(in driver.Input) {
+	records, effects := a.driver.Handle(a.now(), in)
+	a.tapRecords(records)
+	a.perform(effects)
+	if a.defect != "" {
+		panic(a.defect) // the task fails, visibly, and is tried again
+	}
+	a.details()
+}
+
+// tapRecords tells listeners what was logged.
+func (a *agent) tapRecords(records []session.Record) {
+	if a.queue.tap == nil || workflow.IsReplaying(a.ctx) {
+		return
+	}
+	for _, r := range records {
+		a.tap("session/event", r)
+	}
+}
+
+// tap tells listeners; it is silent during replay.
+func (a *agent) tap(name string, data any) {
+	if a.queue.tap == nil || workflow.IsReplaying(a.ctx) {
+		return
+	}
+	raw, err := json.Marshal(data)
+	if err != nil {
+		workflow.GetLogger(a.ctx).Error("notification cannot be encoded", "name", name, "error", err)
+		return
+	}
+	a.queue.tap(a.driver.State().Session, name, raw)
+}
+
+// feed turns one item into an input.
+func (a *agent) feed(i item) {
+	if i.input != nil {
+		a.handle(i.input)
+		return
+	}
+	in, err := a.input(i)
+	if err != nil {
+		a.refuse(i, err)
+		return
+	}
+	a.handle(in)
+}
+
+// refuse drops a malformed signal visibly, or fails the update that carried it. It never fails the task.
+func (a *agent) refuse(i item, err error) {
+	var refusal *refusal
+	code := signals.ErrInvalid
+	if errors.As(err, &refusal) {
+		code = refusal.code
+	}
+	receipt := driver.Receipt{Disposition: driver.Refused, Code: code, Message: err.Error(), Revision: a.driver.State().Revision}
+	if i.slot != nil {
+		i.slot.receipt, i.slot.done = receipt, true
+		return
+	}
+	workflow.GetLogger(a.ctx).Warn("signal dropped", "signal", i.name, "error", err)
+	a.tap("agent/refused", receipt)
+}
+
+// end closes the run after the agent was disposed or could not be born.
+func (a *agent) end() (driver.Summary, error) {
+	for len(a.queue.items) > 0 && a.stillborn == nil {
+		a.feed(a.queue.pop())
+	}
+	if err := workflow.Await(a.ctx, func() bool { return a.waiters == 0 && workflow.AllHandlersFinished(a.ctx) }); err != nil {
+		return driver.Summary{}, err
+	}
+	switch {
+	case a.stillborn != nil:
+		return driver.Summary{}, a.stillborn
+	case a.closed.Canceled:
+		return driver.Summary{}, temporal.NewCanceledError(a.closed.Summary)
+	default:
+		return a.closed.Summary, nil
+	}
+}
+
+// ended reports whether nobody should wait for this run any more.
+func (a *agent) ended() bool { return a.closed != nil || a.stillborn != nil }
+
+// messageID makes up the id of a message that came without one; it is unique in the agent's life.
+func (a *agent) messageID() string {
+	a.made++
+	return fmt.Sprintf("in-%s-%d", workflow.GetInfo(a.ctx).WorkflowExecution.RunID, a.made)
+}

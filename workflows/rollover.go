@@ -1,0 +1,33 @@
+package workflows
+
+import (
+	"github.com/everturn/everturn/internal/driver"
+	"go.temporal.io/sdk/workflow"
+)
+
+// idleRollover is the history length past which an idle agent moves to a new run.
+const idleRollover = 1000
+
+// askForRollover asks the driver for a safe point when the run has grown, or was natively cancelled: a run can be
+// cancelled only once. See architecture A3.11.
+func (a *agent) askForRollover() {
+	s := a.driver.State()
+	if a.ended() || s.Roll || s.Phase == driver.Birth {
+		return
+	}
+	info := workflow.GetInfo(a.ctx)
+	if info.GetContinueAsNewSuggested() || a.native || s.Quiet() && info.GetCurrentHistoryLength() > idleRollover {
+		a.handle(driver.RollAsked{})
+	}
+}
+
+// mayRenew reports whether the run can be left: the driver agreed, nothing is open, nobody waits.
+func (a *agent) mayRenew() bool {
+	return a.renew && a.open == 0 && a.waiters == 0 && workflow.AllHandlersFinished(a.ctx)
+}
+
+// continueAsNew hands the driver's state to a new run.
+func (a *agent) continueAsNew(start Start) error {
+	next := Start{Create: start.Create, State: a.driver.State()}
+	return workflow.NewContinueAsNewError(a.ctx, WorkflowType, next)
+}

@@ -1,0 +1,190 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/everturn/everturn/internal/driver"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// View is the state as callers see it. The local engine answers with the same function.
+func View(s *driver.State) signals.State {
+	return signals.State{
+		ID: s.Session, Definition: s.Definition, Title: s.Title, Parent: s.Parent, Model: s.Model, Status: status(s), Turn: s.Turn, Step: s.Step,
+		Attempt: s.Attempt, Phase: string(s.Phase), Cancel: s.Cancelled, WaitingFor: waitingFor(s), Inbox: inbox(s), Calls: calls(s),
+		Deferred: []string{}, Children: []string{}, Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
+		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError,
+	}
+}
+
+func status(s *driver.State) string {
+	switch s.Phase {
+	case driver.Birth:
+		return "creating"
+	case driver.Closed:
+		return "closed"
+	default:
+		return s.Status()
+	}
+}
+
+// waitingFor says in words what has to happen next.
+func waitingFor(s *driver.State) string {
+	switch s.Phase {
+	case driver.Birth:
+		return "a worker to set the agent up"
+	case driver.Stepping:
+		return fmt.Sprintf("the model (turn %d step %d attempt %d)", s.Turn, max(s.Step, 1), s.Attempt)
+	case driver.Retrying:
+		return fmt.Sprintf("retry %d at %s", s.Retry.Number, time.UnixMilli(s.Retry.DueMS).UTC().Format(time.RFC3339))
+	case driver.Tools:
+		return "tools: " + strings.Join(runningTools(s), ", ")
+	case driver.Claiming, driver.Draining:
+		return "the store"
+	case driver.Idle:
+		if s.Log.Broken != "" {
+			return "the store, to flush the log: " + s.Log.Broken
+		}
+		return ""
+	default:
+		return ""
+	}
+}
+
+func runningTools(s *driver.State) []string {
+	var names []string
+	for _, c := range s.Calls {
+		if c.State == driver.CallRunning {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+func inbox(s *driver.State) []signals.Pending {
+	out := []signals.Pending{}
+	for _, p := range s.NextStep {
+		out = append(out, signals.Pending{ID: p.ID, Target: session.NextStep, Bytes: p.Bytes})
+	}
+	for _, p := range s.NextTurn {
+		out = append(out, signals.Pending{ID: p.ID, Target: session.NextTurn, Bytes: p.Bytes})
+	}
+	return out
+}
+
+func calls(s *driver.State) []signals.CallState {
+	out := []signals.CallState{}
+	for _, c := range s.Calls {
+		state := string(c.State)
+		if c.State == driver.CallWaiting {
+			state = "waiting"
+		}
+		out = append(out, signals.CallState{ID: c.ID, Name: c.Name, State: state})
+	}
+	return out
+}
+
+func logHead(s *driver.State) signals.LogHead {
+	return signals.LogHead{Epoch: s.Epoch, Hash: s.Log.Head.Hash, Count: s.Log.Head.Count, Tail: len(s.Log.Tail),
+		Waiting: len(s.Log.Waiting), Lent: s.Log.Lent != "", Problem: s.Log.Broken, StoreID: s.Store}
+}
+
+// LogView is what the store does not hold yet.
+func LogView(s *driver.State) signals.Log {
+	return signals.Log{Head: logHead(s), Tail: s.Log.Tail}
+}
+
+// IdleView answers whenIdle.
+func IdleView(s *driver.State, in signals.WhenIdle) signals.Idle {
+	idle := s.Quiet() && (in.After == nil || s.Generation > *in.After)
+	return signals.Idle{Idle: idle, Generation: s.Generation, Revision: s.Revision}
+}
+
+// MessageView says where a message is.
+func MessageView(s *driver.State, id string) signals.MessageState {
+	out := signals.MessageState{State: "unknown", Count: s.Log.Head.Count}
+	for i := len(s.Ended) - 1; i >= 0; i-- {
+		if e := s.Ended[i]; e.ID == id {
+			out = signals.MessageState{State: endedAs(e), Turn: e.Turn, Kind: e.Kind, Count: s.Log.Head.Count}
+			break
+		}
+	}
+	for _, claimed := range s.Claimed {
+		if claimed == id {
+			out = signals.MessageState{State: "claimed", Turn: s.Turn, Count: s.Log.Head.Count}
+		}
+	}
+	for _, p := range inbox(s) {
+		if p.ID == id {
+			out = signals.MessageState{State: "pending", Count: s.Log.Head.Count}
+		}
+	}
+	return out
+}
+
+func endedAs(e driver.Ended) string {
+	switch {
+	case e.Discarded:
+		return "discarded"
+	case e.Dropped:
+		return "dropped"
+	default:
+		return "ended"
+	}
+}
+
+func (a *agent) view() signals.State { return View(a.driver.State()) }
+
+func (a *agent) logView() signals.Log { return LogView(a.driver.State()) }
+
+func (a *agent) isIdle(in signals.WhenIdle) signals.Idle { return IdleView(a.driver.State(), in) }
+
+func (a *agent) messageView(id string) signals.MessageState { return MessageView(a.driver.State(), id) }
+
+// The search attributes, typed.
+var (
+	attrStatus     = temporal.NewSearchAttributeKeyKeyword(signals.AttrStatus)
+	attrDefinition = temporal.NewSearchAttributeKeyKeyword(signals.AttrDefinition)
+	attrModel      = temporal.NewSearchAttributeKeyKeyword(signals.AttrModel)
+	attrTurn       = temporal.NewSearchAttributeKeyInt64(signals.AttrTurn)
+	attrParent     = temporal.NewSearchAttributeKeyKeyword(signals.AttrParent)
+)
+
+// transition updates the search attributes, in one command, when the status changes.
+func (a *agent) transition(t driver.Transition) {
+	s := a.driver.State()
+	if !s.Manifest.Attributes {
+		return // not registered on this server: an upsert would fail the task for ever
+	}
+	set := []temporal.SearchAttributeUpdate{attrStatus.ValueSet(t.Status), attrTurn.ValueSet(int64(t.Turn)), attrDefinition.ValueSet(s.Definition)}
+	if t.Model != "" {
+		set = append(set, attrModel.ValueSet(t.Model))
+	}
+	if s.Parent != "" {
+		set = append(set, attrParent.ValueSet(s.Parent))
+	}
+	if err := workflow.UpsertTypedSearchAttributes(a.ctx, set...); err != nil {
+		workflow.GetLogger(a.ctx).Warn("search attributes not updated", "error", err)
+	}
+}
+
+// details is what the Temporal UI shows of the agent; it costs no history.
+func (a *agent) details() {
+	s := a.driver.State()
+	text := fmt.Sprintf("**%s** · turn %d step %d · %s", status(s), s.Turn, s.Step, s.Definition)
+	if w := waitingFor(s); w != "" {
+		text += "\n\nwaits for " + w
+	}
+	if n := len(s.NextStep) + len(s.NextTurn); n > 0 {
+		text += fmt.Sprintf("\n\n%d messages pending", n)
+	}
+	if s.LastError != nil {
+		text += fmt.Sprintf("\n\nlast error: `%s` %s", s.LastError.Code, short(s.LastError.Message))
+	}
+	workflow.SetCurrentDetails(a.ctx, text)
+}
