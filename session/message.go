@@ -93,6 +93,10 @@ type Artifact struct {
 	MediaType string `json:"mediaType"`
 }
 
+// StoredContent is the media type of an [Artifact] that stands for stored message content: whoever persists or shows the
+// message puts the stored blocks in its place. It never appears in a persisted or exported log.
+const StoredContent = "application/vnd.everturn.content+json"
+
 // ToolCallBlock is the model's request to run a tool. Arguments is raw text, not necessarily JSON.
 type ToolCallBlock struct {
 	ID        string `json:"id"`
