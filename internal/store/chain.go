@@ -43,6 +43,10 @@ func beyond(sessionID string, head Head, end int64) error {
 // lost is a CorruptError of a segment that should hold the events from first, or -1, to the end of head.
 func lost(sessionID string, first int64, head Head, reason string, err error) error {
 	key := contentKey("segments", head.Hash)
+	var intact *unreadable
+	if errors.As(err, &intact) {
+		return fmt.Errorf("object %s: %w", key, err)
+	}
 	return &CorruptError{Session: sessionID, FirstSeq: first, LastSeq: head.Count - 1, Hash: head.Hash, Key: key, Reason: reason, Err: err}
 }
 

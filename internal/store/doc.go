@@ -10,8 +10,8 @@
 // cache, [Store.Records] reads it back event by event. [Store.PublishHead] lets readers find a log with no worker
 // running. What is read is verified; a missing or damaged object is a [*CorruptError] that says what to do.
 //
-// A Store is safe for concurrent use, also by several processes on one folder or bucket. It reads no clock and starts
-// no goroutine.
+// A Store is safe for concurrent use, also by several processes on one folder or bucket. In a folder an object is
+// flushed, file and folder, before it is reported stored; [SyncNone] leaves that to the operating system.
 //
 // Two things it does not do. The epoch check of Append is not atomic with the write: a writer that loses its epoch
 // between the two leaves an orphan segment, which no head of the new epoch reaches. And it never overwrites: the only

@@ -53,6 +53,15 @@ func (e *CorruptError) advice() string {
 // Unwrap returns what the driver said.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
+// unreadable wraps what this program cannot make sense of although the bytes are those that were written.
+type unreadable struct{ err error }
+
+func (e *unreadable) Error() string {
+	return e.err.Error() + " (the bytes are intact: another version of this program wrote them, use that or a newer one)"
+}
+
+func (e *unreadable) Unwrap() error { return e.err }
+
 // damaged is a CorruptError of an object that holds no events.
 func damaged(key, reason string, err error) error {
 	return &CorruptError{FirstSeq: -1, LastSeq: -1, Key: key, Reason: reason, Err: err}

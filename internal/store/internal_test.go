@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,6 +108,26 @@ func TestSegmentDeclarationsAreVerified(t *testing.T) {
 		change(s)
 		_, err = s.readAll()
 		require.Error(t, err, name)
+	}
+}
+
+func TestUnknownEventIsNoDamage(t *testing.T) {
+	t.Parallel()
+	s, err := Open(t.Context(), "mem://", Options{})
+	require.NoError(t, err)
+	info := segmentHead{Session: "s", Count: 1}
+	frame := compress([]byte(`{"seq":0,"time":1,"type":"future/event","data":{}}` + "\n"))
+	info.FactBytes = len(frame)
+	line, err := json.Marshal(info)
+	require.NoError(t, err)
+	data := bytes.Join([][]byte{[]byte(segmentMagic), line, []byte("\n"), frame}, nil)
+	for _, data := range [][]byte{data, []byte("everturn segment 2\n")} {
+		head := Head{Hash: hashOf(data), Count: 1}
+		require.NoError(t, s.objects.Create(t.Context(), contentKey("segments", head.Hash), data))
+		_, err = s.State(t.Context(), "s", head)
+		require.ErrorContains(t, err, "another version")
+		var corrupt *CorruptError
+		require.NotErrorAs(t, err, &corrupt)
 	}
 }
 

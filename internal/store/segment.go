@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/everturn/everturn/session"
@@ -67,7 +68,7 @@ func frame(data []byte) []byte {
 func decodeSegment(data []byte) (*segment, error) {
 	rest, ok := bytes.CutPrefix(data, []byte(segmentMagic))
 	if !ok {
-		return nil, fmt.Errorf("it is not a segment of this version")
+		return nil, &unreadable{errors.New("unknown segment format")}
 	}
 	line, frames, ok := bytes.Cut(rest, []byte("\n"))
 	if !ok {
@@ -137,7 +138,7 @@ func (s *segment) read(frame []byte, want int64) ([]session.Record, error) {
 	for line := range bytes.Lines(data) {
 		r, err := readLine(line)
 		if err != nil {
-			return nil, err
+			return nil, &unreadable{err}
 		}
 		if r.Seq < next || r.Seq >= s.end() {
 			return nil, fmt.Errorf("event %d is out of order", r.Seq)
