@@ -167,12 +167,24 @@ func (d *Driver) commitResult(i int) {
 		},
 	}, c.Seq)
 	for _, m := range c.Out.Contexts { // §4.8.11
-		if !d.isPending(m.ID) {
-			d.insert(session.NextStep, m, len(m.Text()))
-		}
+		d.insertContext(m)
 	}
 	s.Concluded = s.Concluded || c.Out.Concludes && !c.Out.IsError
 	c.State, c.Out = CallCommitted, nil
+}
+
+// insertContext puts a result's context into next-step: no cap and no wake apply. What the log would refuse is reported
+// and left out. See spec §4.8.11.
+func (d *Driver) insertContext(m session.Message) {
+	if _, err := (session.Inbox{}).Insert(session.NextStep, m); err != nil {
+		d.notify("agent/refused", Receipt{ID: m.ID, Disposition: Refused, Code: RefusedInvalid, Message: err.Error()})
+		return
+	}
+	if d.isPending(m.ID) {
+		d.notify("agent/refused", Receipt{ID: m.ID, Disposition: Refused, Code: RefusedDuplicateID, Message: "a message with the id of this context is pending"})
+		return
+	}
+	d.insert(session.NextStep, m, bodySize(m))
 }
 
 // abortRest answers the calls that a cancel kept from starting. See spec §5 X9, X10.

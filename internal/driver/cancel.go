@@ -1,30 +1,56 @@
 package driver
 
-import "github.com/everturn/everturn/session"
+import (
+	"fmt"
+
+	"github.com/everturn/everturn/session"
+)
 
 // onCancel applies a cancel to the current activity. See spec §3.4, §5.
 func (d *Driver) onCancel(in CancelAsked) {
 	if d.seen(in.Ref, in.Request, "") {
 		return
 	}
-	d.remember(in.Request)
-	s := d.state
-	if !s.Active() { // D6: a complete no-op
-		d.idleHit(in)
-		d.reply(in.Ref, Receipt{Disposition: Done})
-		return
+	if !known(in.Cause.Kind) {
+		if in.Via != ViaNative { // who cancels natively may write anything: it counts as the user's
+			d.reply(in.Ref, Receipt{Disposition: Refused, Code: RefusedInvalid,
+				Message: fmt.Sprintf("unknown cause %.40q: want user, parent, hook or disposed", in.Cause.Kind)})
+			return
+		}
+		in.Cause = session.Cause{Kind: session.CauseUser}
 	}
-	d.log(session.CancelRequested{Cause: in.Cause, KeepInbox: in.KeepInbox, Via: in.Via, By: in.By, Text: in.Text})
+	d.remember(in.Request)
+	if d.state.Active() {
+		d.cancel(in)
+	} else { // D6: a complete no-op
+		d.idleHit(in)
+	}
+	d.reply(in.Ref, Receipt{Disposition: Done})
+}
+
+// known reports whether a caller may give this cause.
+func known(kind session.CauseKind) bool {
+	switch kind {
+	case session.CauseUser, session.CauseParent, session.CauseHook, session.CauseDisposed:
+		return true
+	default: // legacy: imports only
+		return false
+	}
+}
+
+// cancel discards what is pending and ends the activity. The first cause wins.
+func (d *Driver) cancel(in CancelAsked) {
+	s := d.state
+	cause := session.Cause{Kind: in.Cause.Kind, Reason: clip(in.Cause.Reason)}
+	d.log(session.CancelRequested{Cause: cause, KeepInbox: in.KeepInbox, Via: in.Via, By: clip(in.By), Text: clip(in.Text)})
 	if !in.KeepInbox {
 		d.clear()
 		s.Latch = false
 	}
 	if s.Cancelled == nil {
-		cause := in.Cause
 		s.Cancelled = &cause
 		d.abort()
 	}
-	d.reply(in.Ref, Receipt{Disposition: Done})
 }
 
 // idleHit disposes an agent that is natively cancelled twice while idle. See architecture A3.9.
@@ -57,6 +83,6 @@ func (d *Driver) abort() {
 				d.effect(CancelEffect{ID: c.Effect})
 			}
 		}
-	default: // Opening, Claiming and Draining see it when they go on: X2, X3, X13
+	default: // Opening, Claiming, Draining and an attempt that waits for the log see it when they go on: X2, X3, X8, X13
 	}
 }

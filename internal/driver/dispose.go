@@ -2,16 +2,18 @@ package driver
 
 import "github.com/everturn/everturn/session"
 
-// onDispose ends the agent; all callers await the same completion. See spec §6.3.
+// onDispose ends the agent; all callers await the same completion. In a batch the receipt only says that it began.
+// See spec §6.3.
 func (d *Driver) onDispose(in DisposeAsked) {
-	if d.state.Phase == Closed {
+	s := d.state
+	if s.Phase == Closed || d.replies > 0 {
 		d.reply(in.Ref, Receipt{Disposition: Done})
-		return
+	} else if in.Ref != "" {
+		s.Disposers = append(s.Disposers, in.Ref)
 	}
-	if in.Ref != "" {
-		d.state.Disposers = append(d.state.Disposers, in.Ref)
+	if s.Phase != Closed {
+		d.dispose(in.Native)
 	}
-	d.dispose(in.Native)
 }
 
 func (d *Driver) dispose(native bool) {
@@ -20,8 +22,13 @@ func (d *Driver) dispose(native bool) {
 		return
 	}
 	s.Disposing, s.Native = true, native
+	s.Log.Broken = "" // the last flush tries the store again
 	if s.Active() {
-		d.onCancel(CancelAsked{Cause: session.Cause{Kind: session.CauseDisposed}, Via: ViaAPI})
+		via := ViaAPI
+		if native {
+			via = ViaNative
+		}
+		d.cancel(CancelAsked{Cause: session.Cause{Kind: session.CauseDisposed}, Via: via})
 	}
 	s.Latch = false
 }

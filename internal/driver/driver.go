@@ -35,8 +35,13 @@ func (d *Driver) State() *State { return d.state }
 // Handle takes one input at nowMS (Unix ms) and returns what was logged and what must be carried out.
 func (d *Driver) Handle(nowMS int64, in Input) ([]session.Record, []Effect) {
 	d.now = nowMS
+	rolling := d.state.Rolling
+	d.state.Rolling = false // the phase says again whether now is a good moment
 	d.apply(in)
 	d.advance()
+	if d.state.Rolling && !rolling {
+		d.effect(Rollover{})
+	}
 	return d.take()
 }
 
@@ -97,11 +102,13 @@ func (d *Driver) owes() bool {
 		return d.openTurn()
 	case Claiming:
 		return d.propose()
+	case Stepping:
+		return d.attempt()
 	case Tools:
 		return d.callsOwe()
 	case Draining:
 		return d.drain()
-	default: // Birth, Stepping, Retrying and Closed only wait
+	default: // Birth, Retrying and Closed only wait
 		return false
 	}
 }
@@ -153,7 +160,8 @@ func (d *Driver) remember(request string) {
 	}
 }
 
-// onBatch applies all acts before the driver advances. See architecture D24.
+// onBatch applies all acts before the driver advances. Acts have no Ref of their own: the batch's receipt holds theirs,
+// in order. See architecture D24.
 func (d *Driver) onBatch(in Batch) {
 	if d.seen(in.Ref, in.Request, "") {
 		return
@@ -161,10 +169,29 @@ func (d *Driver) onBatch(in Batch) {
 	d.remember(in.Request)
 	d.replies++
 	for _, act := range in.Acts {
-		d.apply(act)
+		if isAct(act) {
+			d.apply(act)
+			continue
+		}
+		d.reply("", Receipt{Disposition: Refused, Code: RefusedInvalid, Message: fmt.Sprintf("%T cannot be part of a batch", act)})
 	}
 	d.replies--
 	receipts := d.batch
 	d.batch = nil
+	for _, r := range receipts {
+		if in.Ref == "" && r.Disposition == Refused {
+			d.notify("agent/refused", r)
+		}
+	}
 	d.reply(in.Ref, Receipt{Disposition: Done, Receipts: receipts})
+}
+
+// isAct reports whether an input is something a caller asks for, and not an answer or another batch.
+func isAct(in Input) bool {
+	switch in.(type) {
+	case Sent, Removed, Replaced, Cleared, CancelAsked, DisposeAsked:
+		return true
+	default:
+		return false
+	}
 }

@@ -97,7 +97,8 @@ type Transition struct {
 	Model  string
 }
 
-// Rollover says that the state may move to a new run now.
+// Rollover says that the state may move to a new run. It holds as long as [State].Rolling does: an input that comes first
+// may end the moment, and Rollover is said again at the next one.
 type Rollover struct{}
 
 // Close ends the run. See spec §6.3.

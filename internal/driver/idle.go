@@ -30,10 +30,12 @@ func (d *Driver) goIdle() {
 // idle replays a latched wake, flushes what arose while idle, rolls over and disposes. See spec §3.1.5.
 func (d *Driver) idle() bool {
 	s := d.state
+	latched := s.Latch
+	s.Latch = false // convergence is now: a wake whose message is gone is gone too
 	switch {
 	case s.Disposing:
 		return d.disposeIdle()
-	case s.Latch && s.pending() > 0:
+	case latched && s.pending() > 0:
 		d.run()
 		return true
 	case s.Log.Lent != "":
@@ -41,20 +43,9 @@ func (d *Driver) idle() bool {
 	case len(s.Log.Tail) > 0 && s.Log.Broken == "":
 		d.persist(true)
 		return false
-	case s.Roll:
-		d.rolling()
-		return false
 	default:
-		s.Latch = false
+		s.Rolling = s.Roll
 		return false
-	}
-}
-
-// rolling says, once, that the state may move to a new run.
-func (d *Driver) rolling() {
-	if !d.state.Rolling {
-		d.state.Rolling = true
-		d.effect(Rollover{})
 	}
 }
 

@@ -3,6 +3,7 @@ package driver
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -13,6 +14,8 @@ import (
 const (
 	MaxPending      = 1000
 	MaxPendingBytes = 256 << 20
+	MaxPendingIDs   = 40 << 10 // bytes of all ids: the state stays small
+	MaxMessage      = 32 << 10 // encoded; a larger body is an artifact block
 )
 
 // onSent inserts a message and, if it wakes, sees to the wake. See spec §3.1.
@@ -20,8 +23,8 @@ func (d *Driver) onSent(in Sent) {
 	if d.seen(in.Ref, in.Request, in.Message.ID) {
 		return
 	}
-	if r, ok := d.refusal(in.Message.ID, in.Bytes); ok {
-		d.reply(in.Ref, r)
+	if code, why := d.refusal(in.Target, in.Message, in.Bytes, Pending{}); code != "" {
+		d.reply(in.Ref, Receipt{ID: in.Message.ID, Disposition: Refused, Code: code, Message: why})
 		return
 	}
 	d.remember(in.Request)
@@ -34,21 +37,58 @@ func (d *Driver) onSent(in Sent) {
 	d.reply(in.Ref, receipt)
 }
 
-// refusal reports why a message cannot be taken now.
-func (d *Driver) refusal(id string, bytes int) (Receipt, bool) {
+// refusal reports why a message cannot be taken now; empty means it can. old is the pending message whose place it takes,
+// if any. See spec §2.3, §2.4.1, architecture A3.4.
+func (d *Driver) refusal(target string, m session.Message, bytes int, old Pending) (code, why string) {
 	s := d.state
-	refused := func(code, message string) (Receipt, bool) {
-		return Receipt{ID: id, Disposition: Refused, Code: code, Message: message}, true
+	if s.Phase == Closed {
+		return RefusedClosed, closedAdvice
 	}
-	switch {
-	case s.Phase == Closed:
-		return refused(RefusedClosed, "the agent is disposed: create another one")
-	case d.isPending(id):
-		return refused(RefusedDuplicateID, fmt.Sprintf("message id %q is pending already: use another id", id))
-	case s.pending() >= MaxPending || s.PendingBytes+bytes > MaxPendingBytes:
-		return refused(RefusedFull, fmt.Sprintf("%d messages (%d bytes) are pending: wait, or clear the inbox", s.pending(), s.PendingBytes))
+	if _, err := (session.Inbox{}).Insert(target, m); err != nil {
+		return RefusedInvalid, err.Error()
 	}
-	return Receipt{}, false
+	switch n := encoded(m); {
+	case bytes < 0:
+		return RefusedInvalid, "the size of the body is negative"
+	case n > MaxMessage:
+		return RefusedTooLarge, fmt.Sprintf("the message takes %d bytes, more than %d: store its body and send the reference", n, MaxMessage)
+	case m.ID != old.ID && d.isPending(m.ID):
+		return RefusedDuplicateID, fmt.Sprintf("message id %q is pending already: use another id", m.ID)
+	case old.ID == "" && s.pending() >= MaxPending, s.PendingBytes-old.Bytes+bytes > MaxPendingBytes,
+		s.idBytes()-len(old.ID)+len(m.ID) > MaxPendingIDs:
+		return RefusedFull, fmt.Sprintf("%d messages (%d bytes) are pending: wait, or clear the inbox", s.pending(), s.PendingBytes)
+	}
+	return "", ""
+}
+
+const closedAdvice = "the agent is disposed: create another one"
+
+// closed answers an edit of an agent that is gone.
+func (d *Driver) closed(ref, id string) bool {
+	if d.state.Phase != Closed {
+		return false
+	}
+	d.reply(ref, Receipt{ID: id, Disposition: Refused, Code: RefusedClosed, Message: closedAdvice})
+	return true
+}
+
+func encoded(v any) int {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return 0
+	}
+	return len(raw)
+}
+
+// bodySize is the size of a message's body, wherever it is.
+func bodySize(m session.Message) int {
+	n := len(m.Text())
+	for _, b := range m.Content {
+		if a, ok := b.(session.Artifact); ok {
+			n += int(a.Bytes)
+		}
+	}
+	return n
 }
 
 // redirect turns waking input into a next-turn prompt while a cancelled activity has not converged. See spec §3.1.2.
@@ -102,7 +142,7 @@ func (d *Driver) isPending(id string) bool {
 
 // onRemoved discards one pending message. See spec §3.3.
 func (d *Driver) onRemoved(in Removed) {
-	if d.seen(in.Ref, in.Request, in.ID) {
+	if d.seen(in.Ref, in.Request, in.ID) || d.closed(in.Ref, in.ID) {
 		return
 	}
 	d.remember(in.Request)
@@ -117,14 +157,16 @@ func (d *Driver) onRemoved(in Removed) {
 
 // onReplaced puts another message in a pending one's place. See spec §3.3.
 func (d *Driver) onReplaced(in Replaced) {
-	if d.seen(in.Ref, in.Request, in.ID) {
+	if d.seen(in.Ref, in.Request, in.ID) || d.closed(in.Ref, in.ID) {
 		return
 	}
 	target, i, found := d.find(in.ID)
-	if found && in.Message.ID != in.ID && d.isPending(in.Message.ID) {
-		d.reply(in.Ref, Receipt{ID: in.ID, Disposition: Refused, Code: RefusedDuplicateID,
-			Message: fmt.Sprintf("message id %q is pending already: use another id", in.Message.ID)})
-		return
+	if found {
+		old := (*d.list(target))[i]
+		if code, why := d.refusal(target, in.Message, in.Bytes, old); code != "" {
+			d.reply(in.Ref, Receipt{ID: in.ID, Disposition: Refused, Code: code, Message: why})
+			return
+		}
 	}
 	d.remember(in.Request)
 	if found {
@@ -141,7 +183,7 @@ func (d *Driver) onReplaced(in Replaced) {
 
 // onCleared discards everything that is pending. See spec §3.3.
 func (d *Driver) onCleared(in Cleared) {
-	if d.seen(in.Ref, in.Request, "") {
+	if d.seen(in.Ref, in.Request, "") || d.closed(in.Ref, "") {
 		return
 	}
 	d.remember(in.Request)
@@ -181,10 +223,7 @@ func (d *Driver) discarded(id string) {
 
 // ended remembers what became of a message, for callers who await it.
 func (d *Driver) ended(e Ended) {
-	d.state.Ended = append(d.state.Ended, e)
-	if n := len(d.state.Ended) - endedLimit; n > 0 {
-		d.state.Ended = slices.Clone(d.state.Ended[n:])
-	}
+	d.state.Ended = newest(append(d.state.Ended, e), endedLimit)
 }
 
 // claim takes the input of a proposed step: all of next-step, then one prompt if this is the turn's first proposal.
@@ -215,5 +254,5 @@ func (d *Driver) claim() []string {
 // requestKey shortens a request id for the ring.
 func requestKey(request string) string {
 	sum := sha256.Sum256([]byte(request))
-	return base64.RawURLEncoding.EncodeToString(sum[:9])
+	return base64.RawURLEncoding.EncodeToString(sum[:ringKeyBytes])
 }

@@ -9,7 +9,7 @@ import (
 // [Batch], [Born], [StepDone], [StepLost], [ToolDone], [ToolLost], [Persisted], [PersistFailed], [TimerFired],
 // [RollAsked], [Resumed]. The set is closed.
 //
-// Ref names the caller who waits for a receipt; empty for a signal. Request is the caller's id of the act, for
+// Ref names the caller who waits for a receipt; empty for a signal and for the acts of a [Batch]. Request is the caller's id of the act, for
 // de-duplication; empty means none.
 type Input interface{ isInput() }
 

@@ -43,16 +43,18 @@ func (d *Driver) log(e session.Event, sources ...int64) int64 {
 }
 
 // lend hands the first n events of the tail to an effect.
-func (l *Log) lend(id string, n int, appends bool) []session.Record {
+func (l *Log) lend(id string, n int, appends bool) {
 	l.Lent, l.LentN, l.Appends = id, n, appends
-	return slices.Clone(l.Tail[:n])
 }
+
+// lent is what the borrower gets.
+func (l *Log) lent() []session.Record { return slices.Clone(l.Tail[:l.LentN]) }
 
 // giveBack ends a loan. If the borrower persisted, head is where it got to; else the tail stays as it was.
 func (d *Driver) giveBack(head work.Head) {
 	l := &d.state.Log
 	if head != l.Head {
-		l.Head = head
+		l.Head, l.Broken = head, "" // the store took it
 		l.Tail = slices.Clone(l.Tail[l.LentN:])
 	}
 	waiting := l.Waiting
@@ -68,15 +70,24 @@ func (d *Driver) giveBack(head work.Head) {
 	}
 }
 
-// echoFits compares what a writer says it was lent with what it was lent, and where it got to. See architecture A3.2.
-func (d *Driver) echoFits(id string, echo work.Echo, head work.Head) bool {
+// fits compares what a writer says it was lent with what it was lent, and where it got to: nowhere, exactly to the end
+// of the loan, or, if it appended, beyond. See architecture A3.2.
+func (d *Driver) fits(id string, echo work.Echo, head work.Head, appended, exactly bool) bool {
 	l := &d.state.Log
-	want := work.EchoOf(l.Head.Count, l.Tail[:l.LentN])
-	if echo == want && (head == l.Head || head.Count >= l.Head.Count+int64(l.LentN)) {
-		return true
+	end := l.Head.Count + int64(l.LentN)
+	ok := echo == work.EchoOf(l.Head.Count, l.Tail[:l.LentN])
+	switch {
+	case exactly:
+		ok = ok && head.Count == end && head != l.Head
+	case appended:
+		ok = ok && head.Count > end
+	default:
+		ok = ok && (head == l.Head || head.Count >= end)
 	}
-	d.effect(Defect{Message: "driver: " + id + " was lent other events than this state holds: refusing to go on"})
-	return false
+	if !ok {
+		d.effect(Defect{Message: "driver: " + id + " answers to other events than this state lent it: refusing to go on"})
+	}
+	return ok
 }
 
 // size is the encoded length of a record. A record that cannot be encoded is refused before it gets here.
@@ -97,29 +108,37 @@ func (d *Driver) persist(publish bool) {
 		n++
 	}
 	id := d.effectID("persist")
-	tail := s.Log.lend(id, n, false)
-	d.effect(StartPersist{In: work.PersistIn{ID: id, Ident: s.ident(), Head: s.Log.Head, Tail: tail, Publish: publish}})
+	s.Log.lend(id, n, false)
+	d.effect(StartPersist{In: work.PersistIn{ID: id, Ident: s.ident(), Head: s.Log.Head, Tail: s.Log.lent(), Publish: publish}})
 }
 
 // onPersisted takes over the new head. See spec §4.11.
 func (d *Driver) onPersisted(in Persisted) {
-	if in.ID != d.state.Log.Lent || !d.echoFits(in.ID, in.Out.Echo, in.Out.Head) {
+	l := &d.state.Log
+	if in.ID == "" || in.ID != l.Lent || l.Appends || !d.fits(in.ID, in.Out.Echo, in.Out.Head, false, true) {
 		return
 	}
 	d.giveBack(in.Out.Head)
-	d.state.Log.Broken = ""
 }
 
-// onPersistFailed keeps the tail: Temporal holds it, and a later flush takes it along.
+// onPersistFailed keeps the tail: Temporal holds it, and a later flush takes it along. An open turn reports the failure
+// itself if it cannot go on.
 func (d *Driver) onPersistFailed(in PersistFailed) {
-	if in.ID != d.state.Log.Lent {
+	s := d.state
+	if in.ID == "" || in.ID != s.Log.Lent || s.Log.Appends {
 		return
 	}
-	d.giveBack(d.state.Log.Head)
-	d.state.Log.Broken = in.Message
-	d.fail(&session.Failure{Code: work.CodeStore, Message: in.Message})
-	if d.state.FlushAt == "" {
-		d.state.FlushAt = d.timer("flush", flushRetryMS, "store refused: flush again")
+	d.giveBack(s.Log.Head)
+	f := failureOf(&session.Failure{Code: work.CodeStore, Message: in.Message})
+	if f.Message == "" {
+		f.Message = "the store refused, without a reason"
+	}
+	s.Log.Broken = f.Message
+	if !s.TurnOpen {
+		d.fail(f)
+	}
+	if s.FlushAt == "" {
+		s.FlushAt = d.timer("flush", flushRetryMS, "store refused: flush again")
 	}
 }
 
@@ -141,6 +160,7 @@ func (d *Driver) fail(f *session.Failure) {
 // onTimer ends the wait that the timer stands for.
 func (d *Driver) onTimer(in TimerFired) {
 	switch s := d.state; in.ID {
+	case "":
 	case s.FlushAt:
 		s.FlushAt, s.Log.Broken = "", ""
 	case s.Awaiting:

@@ -16,7 +16,7 @@ const (
 	Idle     Phase = "idle"     // no activity
 	Opening  Phase = "opening"  // running, before turn/start
 	Claiming Phase = "claiming" // a step is to be proposed as soon as the log is free
-	Stepping Phase = "step"     // a Step runs
+	Stepping Phase = "step"     // a Step runs, or its next attempt waits for the log
 	Retrying Phase = "retry"    // the wait before another attempt
 	Tools    Phase = "tools"    // tool calls of the step run
 	Draining Phase = "draining" // the turn ended; the tail is being flushed
@@ -59,7 +59,7 @@ type State struct {
 	IdleHit   bool           `json:"idleHit,omitempty"`   // a native cancel found the agent idle since it last ran
 	Started   bool           `json:"started,omitempty"`   // session-start was announced
 	Roll      bool           `json:"roll,omitempty"`      // a rollover is wanted
-	Rolling   bool           `json:"rolling,omitempty"`   // and may happen now
+	Rolling   bool           `json:"rolling,omitempty"`   // and may happen now: until the next input
 
 	Turn      int              `json:"turn"` // last opened
 	TurnOpen  bool             `json:"turnOpen,omitempty"`
@@ -89,8 +89,8 @@ type State struct {
 
 // A Pending message waits in the inbox; its body is in the log.
 type Pending struct {
-	ID    string `json:"id"`
-	Bytes int    `json:"b,omitempty"`
+	ID    string
+	Bytes int
 }
 
 // A Call is one tool call of the current step.
@@ -123,14 +123,14 @@ type Retry struct {
 
 // Ended says what became of a message that left the inbox. The list is bounded; the log knows all of them.
 type Ended struct {
-	ID        string           `json:"id"`
-	Turn      int              `json:"turn,omitempty"`
-	Kind      session.TurnKind `json:"kind,omitempty"`
-	Dropped   bool             `json:"dropped,omitempty"`   // claimed, but did not enter its step
-	Discarded bool             `json:"discarded,omitempty"` // left the inbox without being claimed
+	ID        string
+	Turn      int
+	Kind      session.TurnKind
+	Dropped   bool // claimed, but did not enter its step
+	Discarded bool // left the inbox without being claimed
 }
 
-// endedLimit bounds State.Ended.
+// endedLimit bounds State.Ended, and with it State.Claimed and State.Dropped: the newest stay.
 const endedLimit = 128
 
 // Status is running from the accepted wake until the drain has converged. See spec §3.7.
@@ -167,29 +167,13 @@ func (s *State) Clone() (State, error) {
 	return out, json.Unmarshal(raw, &out)
 }
 
-// Ring remembers the last requests, oldest overwritten first.
-type Ring struct {
-	IDs  []string `json:"ids,omitempty"`
-	Next int      `json:"next,omitempty"`
-}
-
-// RingSize is how many request ids are remembered.
-const RingSize = 1024
-
-func (r *Ring) has(id string) bool {
-	for _, x := range r.IDs {
-		if x == id {
-			return true
+// idBytes is the length of all pending ids.
+func (s *State) idBytes() int {
+	n := 0
+	for _, list := range [][]Pending{s.NextStep, s.NextTurn} {
+		for _, p := range list {
+			n += len(p.ID)
 		}
 	}
-	return false
-}
-
-func (r *Ring) add(id string) {
-	if len(r.IDs) < RingSize {
-		r.IDs = append(r.IDs, id)
-		return
-	}
-	r.IDs[r.Next] = id
-	r.Next = (r.Next + 1) % RingSize
+	return n
 }

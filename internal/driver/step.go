@@ -2,21 +2,57 @@ package driver
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/session"
 )
 
+// attempt starts the step's next attempt as soon as the log is free and the tail is short. See spec §4.7.4, architecture
+// A3.4.
+func (d *Driver) attempt() bool {
+	s := d.state
+	switch {
+	case s.Awaiting != "":
+		return false
+	case s.Cancelled != nil:
+		d.abortTurn()
+		return true
+	case s.Log.Lent != "":
+		return false
+	case s.Log.Bytes > work.TailLimit:
+		return d.shorten()
+	default:
+		d.startStep()
+		return false
+	}
+}
+
 // startStep lends the log to a Step. See spec §4.4–4.7.
-func (d *Driver) startStep(mode, lost string) {
+func (d *Driver) startStep() {
 	s := d.state
 	id := d.effectID("step")
-	tail := s.Log.lend(id, len(s.Log.Tail), true)
-	s.Phase, s.Awaiting, s.Settling = Stepping, id, mode == work.StepSettle
-	d.effect(StartStep{In: work.StepIn{
-		ID: id, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: d.proposed(), Attempt: s.Attempt,
-		Head: s.Log.Head, Tail: tail, Batch: s.Batch, Owed: s.Owed, Assembly: s.Assembly, Lost: lost, Now: d.now,
-	}})
+	s.Log.lend(id, len(s.Log.Tail), true)
+	s.Phase, s.Awaiting = Stepping, id
+	d.effect(StartStep{In: d.stepIn(work.StepRun, "")})
+}
+
+// settleStep hands the loan of a lost Step to one that settles it: the same head and tail, no gates, no provider. What
+// waits for its seq goes on waiting. See architecture A3.6.
+func (d *Driver) settleStep(why Lost) {
+	s := d.state
+	id := d.effectID("step")
+	s.Log.Lent, s.Awaiting, s.Settling = id, id, true
+	d.effect(StartStep{In: d.stepIn(work.StepSettle, string(why))})
+}
+
+func (d *Driver) stepIn(mode, lost string) work.StepIn {
+	s := d.state
+	return work.StepIn{
+		ID: s.Awaiting, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: d.proposed(), Attempt: s.Attempt,
+		Head: s.Log.Head, Tail: s.Log.lent(), Batch: slices.Clone(s.Batch), Owed: s.Owed, Assembly: s.Assembly, Lost: lost, Now: d.now,
+	}
 }
 
 // proposed is the number of the step that runs or is proposed.
@@ -30,20 +66,25 @@ func (d *Driver) proposed() int {
 // onStepDone takes over what the Step logged and decides by its outcome.
 func (d *Driver) onStepDone(in StepDone) {
 	s := d.state
-	if in.ID != s.Awaiting || s.Phase != Stepping || !d.echoFits(in.ID, in.Out.Echo, in.Out.Head) {
+	if in.ID == "" || in.ID != s.Awaiting || s.Phase != Stepping {
 		return
 	}
 	out := in.Out
+	committed := out.Committed || out.Outcome == work.StepMessage || out.Outcome == work.StepAttempt // §4.5.7
+	entered := out.Entered || committed
+	if !d.fits(in.ID, out.Echo, out.Head, entered && !s.StepOpen || committed, false) {
+		return
+	}
 	d.giveBack(out.Head)
 	s.Awaiting, s.Settling = "", false
 	if out.Assembly != "" {
 		s.Assembly = out.Assembly
 	}
 	d.learn(out.Worker, out.Model)
-	if out.Entered && !s.StepOpen {
+	if entered && !s.StepOpen {
 		s.Step, s.StepOpen = d.proposed(), true
 	}
-	if out.Committed {
+	if committed {
 		d.settleBatch(out.Users)
 	}
 	d.acts(out.Acts)
@@ -63,7 +104,7 @@ func (d *Driver) settleBatch(users []string) {
 	s := d.state
 	var out []string
 	for _, id := range s.Batch {
-		if !contains(users, id) {
+		if !slices.Contains(users, id) {
 			out = append(out, id)
 		}
 	}
@@ -76,7 +117,7 @@ func (d *Driver) acts(acts []work.Act) {
 	for _, a := range acts {
 		switch {
 		case a.Kind == work.ActSend && a.Message != nil:
-			d.onSent(Sent{Message: *a.Message, Bytes: len(a.Message.Text()), Target: a.Target, Wakeup: a.Wakeup})
+			d.onSent(Sent{Message: *a.Message, Bytes: bodySize(*a.Message), Target: a.Target, Wakeup: a.Wakeup})
 		case a.Kind == work.ActCancel && a.Cause != nil:
 			d.onCancel(CancelAsked{Cause: *a.Cause, KeepInbox: a.KeepInbox, Via: ViaAPI, By: "plugin"})
 		}
@@ -93,7 +134,7 @@ func (d *Driver) afterStep(out work.StepOut) {
 		d.afterAttempt(out)
 	case work.StepCancelled:
 		if s.Cancelled == nil { // somebody cancelled the activity itself
-			d.failTurn(&session.Failure{Code: work.CodeAborted, Message: "the step was cancelled from outside the agent"})
+			d.failTurn(outside(out.Failure))
 			return
 		}
 		d.abortTurn()
@@ -137,8 +178,8 @@ func (d *Driver) afterMessage(out work.StepOut) {
 	switch {
 	case len(s.Calls) > 0:
 		s.Phase = Tools
-	case out.Interrupted && s.Cancelled == nil: // the activity itself was cancelled from outside the agent
-		d.failTurn(&session.Failure{Code: work.CodeAborted, Message: "the step was cancelled from outside the agent"})
+	case out.Interrupted && s.Cancelled == nil: // the activity itself was cancelled from outside the agent, or was lost
+		d.failTurn(outside(out.Failure))
 	default:
 		d.stepOver(false)
 	}
@@ -155,7 +196,6 @@ func (d *Driver) afterAttempt(out work.StepOut) {
 		d.failTurn(failureOf(out.Failure))
 	case r.Mode == "": // a gate decided: no wait, no entry
 		s.Attempt++
-		d.startStep(work.StepRun, "")
 	default:
 		d.waitForRetry(*r, failureOf(out.Failure))
 	}
@@ -179,39 +219,52 @@ func (d *Driver) onRetryDue() {
 		return
 	}
 	d.log(session.LLMRetryStarted{RetryID: s.Retry.ID, Turn: s.Turn, Step: s.Step, Retry: s.Retry.Number})
-	s.Retry = nil
+	s.Phase, s.Awaiting, s.Retry = Stepping, "", nil
 	s.Attempt++
-	d.startStep(work.StepRun, "")
 }
 
-// onStepLost settles what the lost Step left, or gives up if the settling is lost too. See architecture A3.6.
+// onStepLost settles what the lost Step left, or gives up if the settling is lost too: then nothing of the Step counts.
+// See architecture A3.6.
 func (d *Driver) onStepLost(in StepLost) {
 	s := d.state
-	if in.ID != s.Awaiting || s.Phase != Stepping {
+	if in.ID == "" || in.ID != s.Awaiting || s.Phase != Stepping {
 		return
 	}
-	waiting := s.Log.Waiting
-	s.Log.Waiting = nil
+	if !s.Settling {
+		d.settleStep(in.Why)
+		return
+	}
 	d.giveBack(s.Log.Head)
-	if s.Settling {
-		d.restore(waiting)
-		s.Awaiting, s.Settling = "", false
-		d.failTurn(&session.Failure{Code: work.CodeWorkerLost, Message: "the step was lost, and so was its settlement: " + in.Message})
-		return
+	s.Awaiting, s.Settling = "", false
+	d.failTurn(failureOf(&session.Failure{Code: work.CodeWorkerLost, Message: "the step was lost, and so was its settlement: " + in.Message}))
+}
+
+// outside is the failure of a step that was stopped by somebody other than the agent.
+func outside(f *session.Failure) *session.Failure {
+	if f == nil {
+		f = &session.Failure{Code: work.CodeAborted, Message: "the step was cancelled from outside the agent"}
 	}
-	d.startStep(work.StepSettle, string(in.Why))
-	s.Log.Waiting = waiting
+	return failureOf(f)
 }
 
-// restore gives seqs to events that waited for a writer that is gone.
-func (d *Driver) restore(waiting []session.Record) {
-	d.state.Log.Waiting = waiting
-	d.giveBack(d.state.Log.Head)
-}
-
+// failureOf is a failure that can be logged: it has a code, and its message is short.
 func failureOf(f *session.Failure) *session.Failure {
 	if f == nil {
 		return &session.Failure{Code: work.CodeUnknown, Message: "no reason was given"}
 	}
-	return f
+	out := *f
+	out.Message = clip(out.Message)
+	if out.Code == "" {
+		out.Code = work.CodeUnknown
+	}
+	return &out
+}
+
+// clip makes a text from outside fit for the log: valid, and not longer than what is kept inline.
+func clip(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= work.InlineLimit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:work.InlineLimit], "") + "…"
 }

@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"slices"
+
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/session"
 )
@@ -55,14 +57,14 @@ func (d *Driver) openTurn() bool {
 	}
 	s.Turn++
 	s.TurnOpen, s.First = true, true
-	s.Step, s.Attempt, s.Owed, s.Cut, s.Concluded = 0, 0, false, false, false
-	s.Batch, s.Claimed, s.Dropped, s.Calls = nil, nil, nil, nil
+	s.Step, s.Normal = 0, false
 	d.log(session.TurnStart{Turn: s.Turn})
 	s.Phase = Claiming
 	return true
 }
 
-// propose claims and starts a Step as soon as the log is free and the tail is short. See spec §4.3, architecture A3.4.
+// propose claims and starts a Step as soon as the log is free and the tail is short. A rollover takes place here, with
+// an empty tail if the store lets it. See spec §4.3, architecture A3.4, A3.11.
 func (d *Driver) propose() bool {
 	s := d.state
 	switch {
@@ -71,20 +73,29 @@ func (d *Driver) propose() bool {
 		return true
 	case s.Log.Lent != "":
 		return false
-	case s.Roll:
-		d.rolling()
-		return false
-	case s.Log.Bytes > work.TailLimit && s.Log.Broken != "":
-		d.failTurn(&session.Failure{Code: work.CodeStore, Message: s.Log.Broken})
-		return true
 	case s.Log.Bytes > work.TailLimit:
+		return d.shorten()
+	case s.Roll && len(s.Log.Tail) > 0 && s.Log.Broken == "":
 		d.persist(false)
+		return false
+	case s.Roll:
+		s.Rolling = true
 		return false
 	}
 	s.Batch = d.claim()
-	s.Claimed = append(s.Claimed, s.Batch...)
+	s.Claimed = newest(append(s.Claimed, s.Batch...), endedLimit)
 	s.First, s.Attempt, s.Assembly = false, 1, ""
-	d.startStep(work.StepRun, "")
+	d.startStep()
+	return false
+}
+
+// shorten persists a tail that is too long to be lent to a Step; a store that refuses ends the turn. See spec §4.11.
+func (d *Driver) shorten() bool {
+	if broken := d.state.Log.Broken; broken != "" {
+		d.failTurn(&session.Failure{Code: work.CodeStore, Message: broken})
+		return true
+	}
+	d.persist(false)
 	return false
 }
 
@@ -94,9 +105,10 @@ func (d *Driver) endTurn(reason session.TurnReason, normal bool) {
 	s := d.state
 	d.log(session.TurnEnd{Turn: s.Turn, Reason: reason})
 	for _, id := range s.Claimed {
-		d.ended(Ended{ID: id, Turn: s.Turn, Kind: reason.Kind, Dropped: contains(s.Dropped, id)})
+		d.ended(Ended{ID: id, Turn: s.Turn, Kind: reason.Kind, Dropped: slices.Contains(s.Dropped, id)})
 	}
 	s.TurnOpen, s.Normal, s.Phase = false, normal, Draining
+	s.First, s.Owed, s.Cut, s.Concluded, s.Attempt = false, false, false, false, 0
 	s.Awaiting, s.Settling, s.Retry = "", false, nil
 	s.Batch, s.Claimed, s.Dropped, s.Calls, s.Assembly = nil, nil, nil, nil, ""
 	if reason.Kind == session.TurnErrored {
@@ -158,17 +170,16 @@ func (d *Driver) stepOver(owed bool) {
 func (d *Driver) drop(reason string) {
 	s := d.state
 	for _, id := range s.Batch {
-		s.Dropped = append(s.Dropped, id)
+		s.Dropped = newest(append(s.Dropped, id), endedLimit)
 		d.notify("agent/inbox/dropped", note{ID: id, Turn: s.Turn, Reason: reason})
 	}
 	s.Batch = nil
 }
 
-func contains(list []string, x string) bool {
-	for _, y := range list {
-		if x == y {
-			return true
-		}
+// newest keeps the last n entries of a list.
+func newest[T any](list []T, n int) []T {
+	if len(list) <= n {
+		return list
 	}
-	return false
+	return slices.Clone(list[len(list)-n:])
 }

@@ -1,0 +1,203 @@
+package driver
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/everturn/everturn/session"
+)
+
+// Check reports the first law of a state that s breaks. It holds between inputs: the phases that only pass on are never
+// seen there.
+func Check(s *State) error {
+	for _, check := range []func(*State) error{
+		checkPhase, checkTurn, checkAwaiting, checkActivity, checkLog, checkLoan, checkInbox, checkBatch, checkCalls, checkRest,
+	} {
+		if err := check(s); err != nil {
+			return fmt.Errorf("driver state, phase %s: %w", s.Phase, err)
+		}
+	}
+	return nil
+}
+
+// law is an error unless ok.
+func law(ok bool, format string, args ...any) error {
+	if ok {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}
+
+// implies is ok unless a holds without b.
+func implies(a, b bool) bool { return !a || b }
+
+// first returns the first error.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkPhase: a known phase in which something is awaited, so that the agent cannot stand still.
+func checkPhase(s *State) error {
+	switch s.Phase {
+	case Birth, Stepping, Retrying, Tools, Closed:
+		return nil
+	case Idle:
+		return first(
+			law(!s.Latch, "a latched wake was not replayed"),
+			law(implies(len(s.Log.Tail) > 0, s.Log.Lent != "" || s.Log.Broken != ""), "nobody flushes the tail"),
+			law(implies(s.Disposing, s.Log.Lent != ""), "nothing keeps the agent from closing"))
+	case Claiming:
+		return law(s.Log.Lent != "" || s.Rolling, "nothing keeps the step from starting")
+	case Draining:
+		return law(s.Log.Lent != "", "nothing keeps the agent from being idle")
+	default: // Opening passes on at once
+		return fmt.Errorf("no input is awaited here")
+	}
+}
+
+// checkTurn: the phase, the open turn, the open step and the flags of a turn agree.
+func checkTurn(s *State) error {
+	open := s.Phase == Claiming || s.Phase == Stepping || s.Phase == Retrying || s.Phase == Tools
+	inStep := s.Phase == Retrying || s.Phase == Tools
+	flags := s.First || s.Owed || s.Cut || s.Concluded || s.Attempt != 0 || s.Assembly != "" || len(s.Claimed)+len(s.Dropped) > 0
+	return first(
+		law(s.TurnOpen == open, "turnOpen is %t", s.TurnOpen),
+		law(implies(s.TurnOpen, s.Turn > 0), "turn 0 is open"),
+		law(implies(s.StepOpen, s.TurnOpen && s.Step > 0), "step %d is open, turnOpen is %t", s.Step, s.TurnOpen),
+		law(implies(inStep, s.StepOpen), "no step is open"),
+		law(implies(s.Phase == Claiming, !s.StepOpen), "step %d is open", s.Step),
+		law(implies(flags, s.TurnOpen), "flags of a turn, but none is open"),
+		law(implies(s.First, s.Step == 0 && s.Phase == Claiming), "the first claim is outstanding at step %d", s.Step),
+		law(implies(s.Phase == Stepping, s.Attempt > 0), "attempt %d", s.Attempt),
+		law(implies(s.Normal, s.Phase == Draining), "normal outside of a drain's end"))
+}
+
+// checkAwaiting: only a Step and a retry's timer are awaited by id.
+func checkAwaiting(s *State) error {
+	owed := s.Phase == Stepping && s.Awaiting == "" // an attempt that waits for the log
+	return first(
+		law(implies(s.Awaiting != "", s.Phase == Stepping || s.Phase == Retrying), "awaits %s", s.Awaiting),
+		law(implies(s.Phase == Retrying, s.Awaiting != ""), "awaits nothing"),
+		law(implies(owed, s.StepOpen && s.Attempt > 1 && s.Log.Lent != ""), "nothing keeps attempt %d from starting", s.Attempt),
+		law((s.Retry != nil) == (s.Phase == Retrying), "retry is %v", s.Retry),
+		law(implies(s.Settling, s.Phase == Stepping && s.Awaiting != ""), "settles nothing"))
+}
+
+// checkActivity: cancel, latch, disposal and rollover go with the activity they are about.
+func checkActivity(s *State) error {
+	disposed := s.Cancelled != nil && s.Cancelled.Kind == session.CauseDisposed
+	atRest := s.Phase == Idle || s.Phase == Claiming
+	return first(
+		law(implies(s.Cancelled != nil, s.Phase == Stepping && s.Awaiting != "" || s.Phase == Tools || s.Phase == Draining), "cancelled, and nothing is done about it"),
+		law(s.Cancelled == nil || known(s.Cancelled.Kind), "unknown cause"),
+		law(implies(s.Latch, s.Phase == Birth || s.Cancelled != nil && !disposed || s.Phase == Draining && !s.Normal), "latch without an activity to wait for"),
+		law(implies(s.Latch, !s.Disposing), "latch although disposing"),
+		law(implies(s.Disposing && s.Active(), s.Cancelled != nil), "disposing, but the activity goes on"),
+		law(implies(len(s.Disposers) > 0, s.Disposing && s.Phase != Closed), "%d callers wait for a disposal", len(s.Disposers)),
+		law(implies(s.Native || s.Phase == Closed, s.Disposing), "not disposing"),
+		law(implies(s.Rolling, s.Roll && atRest && s.Log.Lent == "" && !s.Disposing), "not a moment to roll over"),
+		law(implies(s.Rolling, len(s.Log.Tail) == 0 || s.Log.Broken != ""), "rolls over with a tail that could be flushed"))
+}
+
+// checkLog: the tail continues the head.
+func checkLog(s *State) error {
+	bytes := 0
+	for i, r := range s.Log.Tail {
+		if want := s.Log.Head.Count + int64(i); r.Seq != want {
+			return fmt.Errorf("tail event %d has seq %d, want %d", i, r.Seq, want)
+		}
+		bytes += size(r)
+	}
+	return first(
+		law(s.Log.Bytes == bytes, "the tail has %d bytes, not %d", bytes, s.Log.Bytes),
+		law((s.Log.Head.Count == 0) == (s.Log.Head.Hash == ""), "head %v", s.Log.Head),
+		law(implies(s.Log.Broken != "", s.FlushAt != ""), "nobody flushes again"))
+}
+
+// checkLoan: a Step borrows the whole tail and appends; a persist borrows a prefix at the boundaries between steps.
+func checkLoan(s *State) error {
+	l := &s.Log
+	boundary := s.Phase == Idle || s.Phase == Claiming || s.Phase == Draining || s.Phase == Stepping && s.Awaiting == ""
+	return first(
+		law(implies(l.Lent == "", l.LentN == 0 && !l.Appends && len(l.Waiting) == 0), "leftovers of a loan"),
+		law(l.LentN <= len(l.Tail), "%d of %d events are lent", l.LentN, len(l.Tail)),
+		law((l.Lent != "" && l.Appends) == (s.Phase == Stepping && s.Awaiting != ""), "log lent to %q, which appends: %t", l.Lent, l.Appends),
+		law(implies(l.Appends, l.Lent == s.Awaiting && l.LentN == len(l.Tail)), "%q borrowed %d events, %q is awaited", l.Lent, l.LentN, s.Awaiting),
+		law(implies(l.Lent != "" && !l.Appends, boundary && l.LentN > 0 && len(l.Waiting) == 0), "persist of %d events", l.LentN))
+}
+
+// checkInbox: an id is pending at most once, and the sizes add up. See spec §2.4.1.
+func checkInbox(s *State) error {
+	bytes, seen := 0, make(map[string]bool)
+	for _, list := range [][]Pending{s.NextStep, s.NextTurn} {
+		for _, p := range list {
+			if p.ID == "" || p.Bytes < 0 || seen[p.ID] {
+				return fmt.Errorf("pending message %q of %d bytes: empty, negative or twice", p.ID, p.Bytes)
+			}
+			seen[p.ID] = true
+			bytes += p.Bytes
+		}
+	}
+	return law(bytes == s.PendingBytes, "%d bytes are pending, not %d", bytes, s.PendingBytes)
+}
+
+// checkBatch: a batch is held by the attempt that is to commit it, and what was dropped was claimed. See spec §4.3.5.
+func checkBatch(s *State) error {
+	whole := len(s.Claimed) < endedLimit // else the oldest are forgotten
+	for _, list := range [][]string{s.Batch, s.Dropped} {
+		for _, id := range list {
+			if whole && !slices.Contains(s.Claimed, id) {
+				return fmt.Errorf("message %s was never claimed by the turn", id)
+			}
+		}
+	}
+	return law(implies(len(s.Batch) > 0, s.Phase == Stepping && s.Awaiting != ""), "a batch is held by nobody")
+}
+
+// checkCalls: committed, then started, then waiting ones, in model order; something runs. See spec §4.8.
+func checkCalls(s *State) error {
+	if (len(s.Calls) > 0) != (s.Phase == Tools) {
+		return fmt.Errorf("%d calls", len(s.Calls))
+	}
+	order := map[CallState]int{CallCommitted: 0, CallRunning: 1, CallFinished: 1, CallWaiting: 2}
+	rank, running, ids := 0, 0, make(map[string]bool)
+	for i, c := range s.Calls {
+		n, ok := order[c.State]
+		if !ok || n < rank || ids[c.ID] {
+			return fmt.Errorf("call %d %q is %q: unknown, twice, or out of order", i, c.ID, c.State)
+		}
+		if c.State == CallFinished && rank == 0 {
+			return fmt.Errorf("the result of call %q can be committed", c.ID)
+		}
+		rank, ids[c.ID] = n, true
+		if err := checkCall(c); err != nil {
+			return fmt.Errorf("call %q, %q: %w", c.ID, c.State, err)
+		}
+		if c.State == CallRunning {
+			running++
+		}
+	}
+	return law(implies(s.Phase == Tools, running > 0), "no call runs")
+}
+
+func checkCall(c Call) error {
+	return first(
+		law((c.Effect != "") == (c.State == CallRunning), "effect %q", c.Effect),
+		law((c.Out != nil) == (c.State == CallFinished), "outcome %v", c.Out),
+		law(implies(c.Settle, c.State != CallWaiting), "settled before it was started"),
+		law(c.Seq >= 0, "its tool/call has no seq"))
+}
+
+// checkRest: bounds.
+func checkRest(s *State) error {
+	ring := s.Seen
+	return first(
+		law(len(ring.IDs) <= RingSize && ring.Next >= 0 && ring.Next < RingSize, "ring of %d, next is %d", len(ring.IDs), ring.Next),
+		law(implies(len(ring.IDs) < RingSize, ring.Next == 0), "ring of %d, next is %d", len(ring.IDs), ring.Next),
+		law(len(s.Ended) <= endedLimit && len(s.Claimed) <= endedLimit && len(s.Dropped) <= endedLimit, "a list is too long"))
+}

@@ -1,0 +1,414 @@
+package driver
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+)
+
+// A script is a table of acts. Each line is `act => what the log gained`, in the notation of spec §2.4.4; without an
+// arrow the log gained nothing. Blank lines and what follows `--` are comments.
+//
+//	followup|steer|inject|park ID [req=R] [text=N] [bytes=N] [invalid]
+//	remove ID, replace OLD NEW, clear, cancel [user|parent|disposed|hook:WHY] [keep] [native], dispose [native]
+//	batch ACT; ACT; …
+//	step ok|calls C1,C2*|max-tokens|empty-message|error CODE|reject|empty|fail CODE|cancelled|cut|aa …
+//	     (* is a parallel call; chunks=N users=A,B acts=steer:b,cancel:user retry=N@MS again entered committed unwritten)
+//	tool ID ok|error CODE|failed [ctx=a,b] [concludes] [acts=…]
+//	lost step|tool ID cancelled|exhausted|unavailable
+//	hold, release, persist, persist fail, timer KIND, roll, resume, born [max=N]
+//
+// and what must be seen:
+//
+//	status A,B  notes N N  receipt D  open E E  stopped E E  pending step:a,b turn:c  phase P  closed [canceled]
+type script struct{ name, text string }
+
+func runScripts(t *testing.T, scripts []script) {
+	for _, s := range scripts {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			runScript(t, s.text, false)
+		})
+		if strings.Contains(s.text, "hold") || strings.Contains(s.text, "persist") || strings.Contains(s.text, "roll") {
+			continue // the moments of rollover are the script's own
+		}
+		t.Run(s.name+", with rollovers", func(t *testing.T) {
+			t.Parallel()
+			runScript(t, s.text, true)
+		})
+	}
+}
+
+func runScript(t *testing.T, text string, rolls bool) *world {
+	w := unborn(t)
+	w.rolls = rolls
+	if !strings.Contains(text, "born") {
+		w.born(0)
+		w.notes = nil
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		line, _, _ = strings.Cut(line, " --")
+		act, want, _ := strings.Cut(line, "=>")
+		if act = strings.TrimSpace(act); act == "" {
+			continue
+		}
+		w.path = append(w.path, "> "+act)
+		if !w.look(act) {
+			w.act(act)
+			records := w.log.Records()[w.traced:]
+			w.traced += len(records)
+			require.Equal(t, strings.TrimSpace(want), w.tracer.Trace(records), "%s\npath:\n%s", act, strings.Join(w.path, "\n"))
+		}
+	}
+	if s := w.state(); s.Phase == Closed || !s.Disposing {
+		w.checkReplies()
+	}
+	return w
+}
+
+// look carries out a line that only looks.
+func (w *world) look(line string) bool {
+	verb, rest, _ := strings.Cut(line, " ")
+	var got string
+	switch verb {
+	case "status":
+		got, w.status = strings.Join(w.status, ","), nil
+	case "notes":
+		got, w.notes = strings.Join(w.notes, " "), nil
+	case "receipt":
+		got = showReceipt(w.receipt, rest)
+	case "open":
+		got = w.showOpen(false)
+	case "stopped":
+		got = w.showOpen(true)
+	case "pending":
+		got = showPending(w.state())
+	case "phase":
+		got = string(w.state().Phase)
+	case "closed":
+		require.NotNil(w.t, w.closed, "path:\n%s", strings.Join(w.path, "\n"))
+		if w.closed.Canceled {
+			got = "canceled"
+		}
+	default:
+		return false
+	}
+	require.Equal(w.t, rest, got, "%s\npath:\n%s", line, strings.Join(w.path, "\n"))
+	return true
+}
+
+// showReceipt shows as much of a receipt as want asks for.
+func showReceipt(r Receipt, want string) string {
+	got := string(r.Disposition)
+	if r.Code != "" {
+		got += " " + r.Code
+	}
+	if r.Found != nil {
+		got += fmt.Sprintf(" found=%t", *r.Found)
+	}
+	if strings.Contains(want, "seq=") {
+		if r.Seq == nil {
+			return got + " seq=?"
+		}
+		got += fmt.Sprintf(" seq=%d", *r.Seq)
+	}
+	for _, sub := range r.Receipts {
+		got += " [" + showReceipt(sub, "") + "]"
+	}
+	return got
+}
+
+func (w *world) showOpen(cancelled bool) string {
+	var out []string
+	for _, r := range w.open {
+		if cancelled && !r.cancelled {
+			continue
+		}
+		kind, _, _ := strings.Cut(r.id, "-")
+		switch e := r.effect.(type) {
+		case StartTool:
+			kind = modeOf("tool", e.In.Mode, e.In.Lost) + ":" + e.In.Call.ID
+		case StartStep:
+			kind = modeOf("step", e.In.Mode, e.In.Lost)
+			if e.In.Attempt > 1 {
+				kind += fmt.Sprintf("#%d", e.In.Attempt)
+			}
+			if e.In.Owed {
+				kind += "+owed"
+			}
+		case StartPersist:
+			if e.In.Publish {
+				kind = "publish"
+			}
+		}
+		out = append(out, kind)
+	}
+	return strings.Join(out, " ")
+}
+
+func modeOf(kind, mode, lost string) string {
+	if mode == "" {
+		return kind
+	}
+	return fmt.Sprintf("%s(%s)", mode, lost)
+}
+
+func showPending(s *State) string {
+	var out []string
+	for _, l := range []struct {
+		name string
+		list []Pending
+	}{{"step", s.NextStep}, {"turn", s.NextTurn}} {
+		var ids []string
+		for _, p := range l.list {
+			ids = append(ids, p.ID)
+		}
+		if len(ids) > 0 {
+			out = append(out, l.name+":"+strings.Join(ids, ","))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// words are the arguments of a line: plain ones in order, and options.
+type words struct {
+	plain []string
+	opts  map[string]string
+}
+
+func parseWords(line string) words {
+	out := words{opts: map[string]string{}}
+	for _, f := range strings.Fields(line) {
+		if k, v, ok := strings.Cut(f, "="); ok {
+			out.opts[k] = v
+		} else {
+			out.plain = append(out.plain, f)
+		}
+	}
+	return out
+}
+
+func (a words) at(i int) string {
+	if i < len(a.plain) {
+		return a.plain[i]
+	}
+	return ""
+}
+
+func (a words) has(flag string) bool { return slices.Contains(a.plain, flag) }
+
+func (a words) num(key string) int {
+	n, _ := strconv.Atoi(a.opts[key])
+	return n
+}
+
+func (a words) list(key string) []string {
+	v, ok := a.opts[key]
+	if !ok {
+		return nil
+	}
+	return strings.FieldsFunc(v, func(r rune) bool { return r == ',' })
+}
+
+// act carries out one line.
+func (w *world) act(line string) {
+	w.t.Helper()
+	if acts, ok := strings.CutPrefix(line, "batch "); ok {
+		batch := Batch{Ref: w.ref()}
+		for part := range strings.SplitSeq(acts, ";") {
+			a := parseWords(part)
+			batch.Acts = append(batch.Acts, w.input(a, ""))
+		}
+		w.feed(batch)
+		return
+	}
+	a := parseWords(line)
+	switch a.at(0) {
+	case "step":
+		w.stepDone(w.parseAnswer(a))
+	case "tool":
+		w.toolDone(a.at(1), parseTool(a))
+	case "lost":
+		w.lost(a)
+	case "hold":
+		w.hold = true
+	case "release":
+		w.hold = false
+		w.settleOpen()
+	case "persist":
+		w.persisted(a.at(1) != "fail")
+	case "timer":
+		w.feed(TimerFired{ID: w.take(a.at(1)).id})
+	case "roll":
+		w.feed(RollAsked{})
+	case "resume":
+		w.rollover()
+	case "born":
+		w.born(a.num("max"))
+	default:
+		w.feed(w.input(a, w.ref()))
+	}
+}
+
+// input is what a caller asks for.
+func (w *world) input(a words, ref string) Input {
+	req := a.opts["req"]
+	switch a.at(0) {
+	case "followup", "steer", "inject", "park":
+		m := user(a.at(1), a.num("text"))
+		if a.has("invalid") {
+			m.Role = session.RoleAssistant
+		}
+		bytes := a.num("bytes")
+		if bytes == 0 {
+			bytes = len(m.Text())
+		}
+		target := session.NextTurn
+		if a.at(0) == "steer" || a.at(0) == "inject" {
+			target = session.NextStep
+		}
+		return Sent{Ref: ref, Request: req, Message: m, Bytes: bytes, Target: target, Wakeup: a.at(0) == "followup" || a.at(0) == "steer"}
+	case "remove":
+		return Removed{Ref: ref, Request: req, ID: a.at(1)}
+	case "replace":
+		m := user(a.at(2), a.num("text"))
+		return Replaced{Ref: ref, Request: req, ID: a.at(1), Message: m, Bytes: len(m.Text())}
+	case "clear":
+		return Cleared{Ref: ref, Request: req}
+	case "cancel":
+		c := CancelAsked{Ref: ref, Request: req, Cause: session.Cause{Kind: session.CauseUser}, KeepInbox: a.has("keep"), Via: ViaAPI}
+		for _, f := range a.plain[1:] {
+			if f != "keep" && f != "native" {
+				c.Cause = parseCause(f)
+			}
+		}
+		if a.has("native") {
+			c.Via = ViaNative
+		}
+		return c
+	case "dispose":
+		return DisposeAsked{Ref: ref, Request: req, Native: a.has("native")}
+	}
+	w.failf("unknown act %v", a.plain)
+	return nil
+}
+
+func parseCause(s string) session.Cause {
+	kind, reason, _ := strings.Cut(s, ":")
+	return session.Cause{Kind: session.CauseKind(kind), Reason: reason}
+}
+
+func parseActs(list []string) []work.Act {
+	var out []work.Act
+	for _, s := range list {
+		kind, arg, _ := strings.Cut(s, ":")
+		switch kind {
+		case "cancel", "cancelkeep":
+			cause := parseCause(arg)
+			out = append(out, work.Act{Kind: work.ActCancel, Cause: &cause, KeepInbox: kind == "cancelkeep"})
+		default:
+			m := user(arg, 0)
+			target := session.NextStep
+			if kind == "followup" {
+				target = session.NextTurn
+			}
+			out = append(out, work.Act{Kind: work.ActSend, Message: &m, Target: target, Wakeup: kind != "inject"})
+		}
+	}
+	return out
+}
+
+func (w *world) parseAnswer(a words) answer {
+	out := answer{chunks: 1, entered: a.has("entered"), committed: a.has("committed"), unwritten: a.has("unwritten"),
+		users: a.list("users"), acts: parseActs(a.list("acts"))}
+	if _, ok := a.opts["users"]; ok && out.users == nil {
+		out.users = []string{}
+	}
+	if _, ok := a.opts["chunks"]; ok {
+		out.chunks = a.num("chunks")
+	}
+	switch a.at(1) {
+	case "ok":
+		out.outcome, out.finish = work.StepMessage, session.FinishStop
+	case "calls":
+		out.outcome, out.finish = work.StepMessage, session.FinishToolCalls
+		for id := range strings.SplitSeq(a.at(2), ",") {
+			name, parallel := strings.CutSuffix(id, "*")
+			out.calls = append(out.calls, work.Call{ID: name, Name: "echo", Arguments: "{}", Parallel: parallel})
+		}
+	case "max-tokens":
+		out.outcome, out.finish = work.StepMessage, session.FinishMaxTokens
+	case "empty-message":
+		out.outcome, out.finish, out.empty = work.StepMessage, session.FinishStop, true
+	case "cut":
+		out.outcome, out.interrupted = work.StepMessage, true
+	case "error":
+		out.outcome, out.finish, out.failure = work.StepAttempt, session.FinishError, failure(a.at(2))
+		if n, delay, ok := strings.Cut(a.opts["retry"], "@"); ok {
+			out.recovery = &work.Recovery{Provider: "p", Mode: "normal", Policy: "default", Maximum: 5}
+			out.recovery.Retry, _ = strconv.Atoi(n)
+			out.recovery.DelayMS, _ = strconv.ParseInt(delay, 10, 64)
+		}
+		if a.has("again") {
+			out.recovery = &work.Recovery{}
+		}
+	case "aa":
+		out.outcome = work.StepAttempt
+	case "reject":
+		out.outcome = work.StepRejected
+	case "empty":
+		out.outcome = work.StepEmpty
+	case "fail":
+		out.outcome, out.failure = work.StepFailed, failure(a.at(2))
+	case "cancelled":
+		out.outcome = work.StepCancelled
+	default:
+		w.failf("unknown outcome %q", a.at(1))
+	}
+	return out
+}
+
+func failure(code string) *session.Failure {
+	if code == "" || code == "entered" || code == "committed" {
+		return nil
+	}
+	return &session.Failure{Code: code, Message: "failed"}
+}
+
+func parseTool(a words) work.ToolOut {
+	out := work.ToolOut{Content: session.TextContent("result"), Concludes: a.has("concludes"), Acts: parseActs(a.list("acts"))}
+	switch a.at(2) {
+	case "error":
+		out.IsError, out.Error = true, &session.CodedError{Name: "Error", Code: a.at(3)}
+	case "failed":
+		out.IsError = true
+	}
+	for _, id := range a.list("ctx") {
+		out.Contexts = append(out.Contexts, user(id, 0))
+	}
+	return out
+}
+
+func (w *world) toolDone(callID string, out work.ToolOut) {
+	w.t.Helper()
+	r := w.tool(callID)
+	w.drop(r)
+	w.feed(ToolDone{ID: r.id, Out: out})
+}
+
+func (w *world) lost(a words) {
+	if a.at(1) == "step" {
+		w.feed(StepLost{ID: w.take("step").id, Why: Lost(a.at(2)), Message: "gone"})
+		return
+	}
+	r := w.tool(a.at(2))
+	w.drop(r)
+	w.feed(ToolLost{ID: r.id, Why: Lost(a.at(3)), Message: "gone"})
+}

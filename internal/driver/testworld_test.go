@@ -1,0 +1,544 @@
+package driver
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+)
+
+// A world carries out the effects of one driver and keeps its log. After every input it checks the state, the log, and
+// that both agree.
+type world struct {
+	t       testing.TB
+	d       *Driver
+	now     int64
+	log     *session.Log // every record passed the rules of the session
+	traced  int
+	tracer  session.Tracer
+	open    []*running // started and not answered, in order
+	ids     map[string]bool
+	hold    bool // persists wait for the test
+	rolls   bool // rollovers are asked for all the time, and carried out
+	path    []string
+	asked   []string            // refs
+	replies map[string]int      // per ref
+	receipt Receipt             // the last one
+	notes   []string            // since the last look
+	status  []string            // since the last look
+	cause   *session.Cause      // first cancel logged since the turn opened
+	closed  *Close
+	rolled  int
+}
+
+// running is a started effect.
+type running struct {
+	id        string
+	effect    Effect
+	cancelled bool
+}
+
+func unborn(t testing.TB) *world {
+	w := &world{t: t, now: 1_764_500_000_000, log: session.NewLog(session.Header{Version: session.FormatVersion, ID: "s"}),
+		ids: map[string]bool{}, replies: map[string]int{}}
+	var effects []Effect
+	w.d, effects = New(State{Session: "s", Definition: "def", Epoch: 1}, work.Spec{Definition: "def"}, w.now)
+	w.carryOut(effects)
+	return w
+}
+
+func newWorld(t testing.TB) *world {
+	w := unborn(t)
+	w.born(0)
+	w.notes = nil
+	return w
+}
+
+func (w *world) born(maxParallel int) {
+	w.take("setup")
+	w.feed(Born{Out: work.SetupOut{Spec: "spec", Store: "store", Manifest: work.Manifest{Rules: 1, MaxParallel: maxParallel}, Worker: work.Worker{Rules: 1}}})
+}
+
+func (w *world) state() *State { return w.d.State() }
+
+func (w *world) failf(format string, args ...any) {
+	w.t.Helper()
+	require.FailNow(w.t, fmt.Sprintf(format, args...), "path:\n%s\nlog: %s", strings.Join(w.path, "\n"), session.Trace(w.log.Records(), nil))
+}
+
+// feed hands one input to the driver, carries out what follows and checks every law.
+func (w *world) feed(in Input) {
+	w.t.Helper()
+	w.now += 7
+	before := *w.state()
+	w.path = append(w.path, fmt.Sprintf("%s: %s", before.Phase, brief(in)))
+	events, effects := w.d.Handle(w.now, in)
+	for _, r := range events {
+		w.append(r)
+	}
+	w.carryOut(effects)
+	w.checkLaws(before.Status(), in)
+	w.settleOpen()
+}
+
+// settleOpen answers persists that nobody holds, and carries out rollovers that are asked for.
+func (w *world) settleOpen() {
+	if r := w.find("persist"); r != nil && !w.hold {
+		w.persisted(true)
+	}
+	if !w.rolls {
+		return
+	}
+	if !w.state().Roll && w.state().Phase != Closed {
+		w.feed(RollAsked{})
+	} else if w.state().Rolling {
+		w.rollover()
+	}
+}
+
+// rollover moves the state to another run: its timers are gone, everything else is in the state.
+func (w *world) rollover() {
+	for _, r := range w.open {
+		if _, ok := r.effect.(StartTimer); !ok {
+			w.failf("rolled over while %s runs", r.id)
+		}
+	}
+	w.open = nil
+	w.restore()
+	w.rolled++
+	rolls := w.rolls
+	w.rolls = false // once per input is enough
+	w.feed(Resumed{})
+	w.rolls = rolls
+}
+
+// restore replaces the driver by one that knows only the state's JSON.
+func (w *world) restore() {
+	old := *w.state()
+	restored, err := old.Clone()
+	require.NoError(w.t, err)
+	w.d = Restore(restored)
+	require.JSONEq(w.t, asJSON(w.t, &old), asJSON(w.t, w.state()), "a rollover loses nothing")
+}
+
+func asJSON(t testing.TB, v any) string {
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// append adds a record at the place it says it has.
+func (w *world) append(r session.Record) {
+	w.t.Helper()
+	if r.Seq != w.log.State().Count() {
+		w.failf("event %s has seq %d, want %d", r.Event.Type(), r.Seq, w.log.State().Count())
+	}
+	if _, err := w.log.Append(r); err != nil {
+		w.failf("the log refuses %s: %v", r.Event.Type(), err)
+	}
+	w.observe(r.Event)
+}
+
+// observe checks what the session's rules leave open.
+func (w *world) observe(e session.Event) {
+	switch e := e.(type) {
+	case session.TurnStart:
+		w.cause = nil
+	case session.CancelRequested:
+		if w.cause == nil {
+			w.cause = &e.Cause
+		}
+	case session.TurnEnd: // exactly the first cause, if there is one
+		if (w.cause == nil) != (e.Reason.Aborted == nil) || w.cause != nil && *w.cause != *e.Reason.Aborted {
+			w.failf("turn ends %v, the first cause is %v", e.Reason, w.cause)
+		}
+	case session.InboxSpliced:
+		box := w.log.State().Inbox()
+		if e.Outcome == "" && e.RemovedCount == 0 && len(e.Inserted) == 1 { // at the tail
+			list, _, _ := box.Find(e.Inserted[0].ID)
+			items := box.NextTurn
+			if list == session.NextStep {
+				items = box.NextStep
+			}
+			if items[len(items)-1].ID != e.Inserted[0].ID {
+				w.failf("%s was not inserted at the tail", e.Inserted[0].ID)
+			}
+		}
+		if e.Outcome == "" && e.RemovedCount > 0 && e.Start != 0 {
+			w.failf("a claim begins at %d", e.Start)
+		}
+	}
+}
+
+func (w *world) carryOut(effects []Effect) {
+	for _, e := range effects {
+		switch e := e.(type) {
+		case StartSetup:
+			w.start("setup", e)
+		case StartStep:
+			w.checkLent(e.In.Head, e.In.Tail, work.TailLimit+work.InlineLimit)
+			w.start(e.In.ID, e)
+		case StartPersist:
+			w.checkLent(e.In.Head, e.In.Tail, work.LendLimit)
+			w.start(e.In.ID, e)
+		case StartTool:
+			w.start(e.In.ID, e)
+		case StartTimer:
+			w.start(e.ID, e)
+		case CancelEffect:
+			w.cancelEffect(e.ID)
+		case Reply:
+			w.replies[e.Ref]++
+			w.receipt = e.Receipt
+		case Notify:
+			w.note(e)
+		case Transition:
+			w.status = append(w.status, e.Status)
+		case Rollover:
+			if !w.state().Rolling {
+				w.failf("rollover said, but not meant")
+			}
+		case Close:
+			if w.closed != nil {
+				w.failf("closed twice")
+			}
+			w.closed = &e
+		case Defect:
+			w.failf("defect: %s", e.Message)
+		default:
+			w.failf("unknown effect %T", e)
+		}
+	}
+}
+
+func (w *world) start(id string, e Effect) {
+	if w.ids[id] {
+		w.failf("effect id %s was given before", id)
+	}
+	w.ids[id] = true
+	w.open = append(w.open, &running{id: id, effect: e})
+}
+
+func (w *world) cancelEffect(id string) {
+	for _, r := range w.open {
+		if r.id == id {
+			if r.cancelled {
+				w.failf("%s is cancelled twice", id)
+			}
+			r.cancelled = true
+			return
+		}
+	}
+	w.failf("%s is cancelled, but does not run", id)
+}
+
+// checkLent compares what is lent with the log.
+func (w *world) checkLent(head work.Head, tail []session.Record, limit int) {
+	bytes := 0
+	for i, r := range tail {
+		bytes += size(r)
+		want := w.log.Records()[head.Count+int64(i)]
+		require.Equal(w.t, asJSON(w.t, want), asJSON(w.t, r), "what is lent is what was logged")
+	}
+	if bytes > limit && len(tail) > 1 {
+		w.failf("%d bytes are lent, the limit is %d", bytes, limit)
+	}
+}
+
+// note keeps a notification in short form.
+func (w *world) note(n Notify) {
+	name := n.Name[strings.LastIndex(n.Name, "/")+1:]
+	switch data := n.Data.(type) {
+	case note:
+		var args []string
+		for _, a := range []string{data.ID, data.Reason} {
+			if a != "" {
+				args = append(args, a)
+			}
+		}
+		if data.Turn > 0 {
+			args = slices.Insert(args, 1, fmt.Sprint(data.Turn))
+		}
+		name += "(" + strings.Join(args, ",") + ")"
+	case Receipt:
+		name += "(" + data.Code + ")"
+	case map[string]any:
+		if f, ok := data["error"].(*session.Failure); ok {
+			name += "(" + f.Code + ")"
+		}
+	case map[string]string:
+		if name == "status" {
+			return // [Transition] says the same
+		}
+	}
+	if n.Data != nil {
+		asJSON(w.t, n.Data)
+	}
+	w.notes = append(w.notes, name)
+}
+
+// checkLaws holds after every input.
+func (w *world) checkLaws(statusBefore string, in Input) {
+	w.t.Helper()
+	s := w.state()
+	if err := Check(s); err != nil {
+		w.failf("%v", err)
+	}
+	fold := w.log.State()
+	if fold.Count() != s.Log.Next() {
+		w.failf("the log has %d events, the driver says %d", fold.Count(), s.Log.Next())
+	}
+	if len(s.Log.Waiting) == 0 {
+		box := fold.Inbox()
+		w.checkList(session.NextStep, box.NextStep, s.NextStep)
+		w.checkList(session.NextTurn, box.NextTurn, s.NextTurn)
+		turn, turnOpen := fold.Turn()
+		step, stepOpen := fold.Step()
+		if turn != s.Turn || turnOpen != s.TurnOpen || stepOpen != s.StepOpen || stepOpen && step != s.Step {
+			w.failf("the log is at %d.%d (%t, %t), the driver at %d.%d (%t, %t)", turn, step, turnOpen, stepOpen, s.Turn, s.Step, s.TurnOpen, s.StepOpen)
+		}
+	}
+	for i, status := range w.status {
+		if i > 0 && status == w.status[i-1] {
+			w.failf("status trace %v", w.status)
+		}
+	}
+	w.checkQuiet()
+	w.checkWake(statusBefore, in)
+}
+
+func (w *world) checkList(name string, logged []session.Message, held []Pending) {
+	if len(logged) != len(held) {
+		w.failf("%s has %d messages in the log, the driver holds %d", name, len(logged), len(held))
+	}
+	for i, m := range logged {
+		if m.ID != held[i].ID {
+			w.failf("%s %d is %s in the log, the driver holds %s", name, i, m.ID, held[i].ID)
+		}
+	}
+}
+
+// checkQuiet: an agent that says it is idle has nothing in flight but the timer of a failed flush, and one that is not
+// waits for something.
+func (w *world) checkQuiet() {
+	busy := false
+	for _, r := range w.open {
+		t, timer := r.effect.(StartTimer)
+		busy = busy || !timer || t.ID == w.state().Awaiting
+	}
+	switch s := w.state(); {
+	case s.Quiet() && busy:
+		w.failf("idle, but %s runs", w.open[0].id)
+	case !s.Quiet() && !busy && !s.Rolling:
+		w.failf("not idle, but nothing runs")
+	}
+}
+
+// checkWake: what starts an idle driver, and what never does. See spec §3.1.4.
+func (w *world) checkWake(before string, in Input) {
+	s := w.state()
+	switch in := in.(type) {
+	case Sent:
+		refused := w.receipt.Disposition == Refused || w.receipt.Disposition == Duplicate
+		if in.Wakeup && !refused && before == StatusIdle && s.Phase != Birth && !s.Disposing && s.Status() != StatusRunning {
+			w.failf("a wake while idle did not start the driver")
+		}
+		if !in.Wakeup && before == StatusIdle && s.Phase != Birth && s.Status() != StatusIdle {
+			w.failf("an injection started the driver")
+		}
+	case Removed, Replaced, Cleared:
+		if before == StatusIdle && s.Status() == StatusRunning {
+			w.failf("an edit started the driver")
+		}
+	case CancelAsked:
+		if before == StatusIdle && s.Status() == StatusRunning {
+			w.failf("a cancel started the driver")
+		}
+	}
+}
+
+// find returns the oldest open effect of a kind: setup, step, tool, persist, or the kind of a timer.
+func (w *world) find(kind string) *running {
+	for _, r := range w.open {
+		if strings.HasPrefix(r.id, kind) {
+			return r
+		}
+	}
+	return nil
+}
+
+// take removes an open effect.
+func (w *world) take(kind string) *running {
+	w.t.Helper()
+	r := w.find(kind)
+	if r == nil {
+		w.failf("no %s is open", kind)
+	}
+	w.drop(r)
+	return r
+}
+
+func (w *world) drop(r *running) {
+	w.open = slices.DeleteFunc(w.open, func(o *running) bool { return o == r })
+}
+
+// ref names a caller who waits.
+func (w *world) ref() string {
+	ref := fmt.Sprintf("ref-%d", len(w.asked)+1)
+	w.asked = append(w.asked, ref)
+	return ref
+}
+
+// checkReplies: every caller got exactly one answer.
+func (w *world) checkReplies() {
+	for _, ref := range w.asked {
+		if w.replies[ref] != 1 {
+			w.failf("%s got %d receipts", ref, w.replies[ref])
+		}
+	}
+}
+
+func (w *world) head() work.Head {
+	n := w.log.State().Count()
+	return work.Head{Hash: fmt.Sprintf("h%d", n), Count: n}
+}
+
+// persisted answers the open persist.
+func (w *world) persisted(ok bool) {
+	r := w.take("persist")
+	in := r.effect.(StartPersist).In
+	if !ok {
+		w.feed(PersistFailed{ID: r.id, Message: "disk full"})
+		return
+	}
+	n := in.Head.Count + int64(len(in.Tail))
+	w.feed(Persisted{ID: r.id, Out: work.PersistOut{Echo: work.EchoOf(in.Head.Count, in.Tail), Head: work.Head{Hash: fmt.Sprintf("h%d", n), Count: n}}})
+}
+
+// user is a message of n bytes of text.
+func user(id string, n int) session.Message {
+	text := "text of " + id
+	if n > len(text) {
+		text += strings.Repeat("x", n-len(text))
+	}
+	return session.Message{ID: id, Role: session.RoleUser, Content: session.TextContent(text), Source: session.Source{Kind: session.SourceUser}}
+}
+
+// An answer is how a Step ends.
+type answer struct {
+	outcome     string
+	entered     bool // failed, cancelled: step/start is in the log
+	committed   bool // and the users are
+	unwritten   bool // nothing was written at all, not even the tail
+	interrupted bool
+	empty       bool
+	chunks      int
+	finish      session.FinishKind
+	calls       []work.Call
+	users       []string // what the gate lets in; nil is the batch
+	failure     *session.Failure
+	recovery    *work.Recovery
+	acts        []work.Act
+}
+
+// stepDone answers the open Step, after writing what it says it wrote.
+func (w *world) stepDone(a answer) {
+	w.t.Helper()
+	r := w.take("step")
+	in := r.effect.(StartStep).In
+	out := work.StepOut{Echo: work.EchoOf(in.Head.Count, in.Tail), Outcome: a.outcome, Entered: a.entered, Committed: a.committed,
+		Interrupted: a.interrupted, Finish: a.finish, Calls: a.calls, Failure: a.failure, Recovery: a.recovery, Acts: a.acts,
+		Assembly: "assembly", Model: "p/m", Reason: "no", Worker: work.Worker{Rules: 1}}
+	w.write(in, a, &out)
+	out.Head = w.head()
+	if a.unwritten {
+		out.Head = in.Head
+	}
+	w.feed(StepDone{ID: r.id, Out: out})
+}
+
+// write appends a Step's own events. See spec §4.4.7–4.7.3.
+func (w *world) write(in work.StepIn, a answer, out *work.StepOut) {
+	fold := w.log.State()
+	put := func(e session.Event, sources ...int64) {
+		r := session.NewRecord(w.now, e, sources...)
+		r.Seq = fold.Count()
+		w.append(r)
+	}
+	settled := a.outcome == work.StepMessage || a.outcome == work.StepAttempt
+	out.Committed = a.committed || settled
+	out.Entered = a.entered || out.Committed
+	if _, open := fold.Step(); out.Entered && !open {
+		put(session.StepStart{Turn: in.Turn, Step: in.Step})
+	}
+	if out.Committed {
+		users := a.users
+		if users == nil {
+			users = in.Batch
+		}
+		for _, id := range users {
+			put(session.UserMessage{Message: user(id, 0)})
+		}
+		out.Users = slices.Clone(users)
+		if fold.LastHeader() == nil {
+			put(session.RequestHeader{Header: session.HeaderContent{Config: session.CallConfig{Provider: "p", Model: "m"}}, Reason: session.HeaderInitial})
+			put(session.RequestContext{Provider: "p", Model: "m", ContextWindow: 1000})
+		}
+	}
+	if settled {
+		w.stream(in, a, put)
+	}
+}
+
+// stream appends the chunks of an attempt and its settlement.
+func (w *world) stream(in work.StepIn, a answer, put func(session.Event, ...int64)) {
+	chunks := []int64{}
+	for range a.chunks {
+		chunks = append(chunks, w.log.State().Count())
+		put(session.AssistantChunk{Turn: in.Turn, Step: in.Step, Chunk: session.TextDelta{Text: "t"}})
+	}
+	if a.outcome == work.StepAttempt {
+		put(session.AssistantAttempt{Turn: in.Turn, Step: in.Step, ChunkSeqs: chunks, Failure: a.failure})
+		return
+	}
+	content := session.Content{}
+	if !a.empty {
+		content = session.TextContent("answer")
+	}
+	for _, c := range a.calls {
+		content = append(content, session.ToolCallBlock{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
+	}
+	put(session.AssistantMessage{Turn: in.Turn, Step: in.Step, Interrupted: a.interrupted,
+		Message: session.Message{ID: fmt.Sprintf("a%d", w.log.State().Count()), Role: session.RoleAssistant, Content: content,
+			Source: session.Source{Kind: session.SourceModel, Provider: "p", Model: "m"}}}, chunks...)
+}
+
+// tool returns the open effect of a call.
+func (w *world) tool(callID string) *running {
+	w.t.Helper()
+	for _, r := range w.open {
+		if t, ok := r.effect.(StartTool); ok && t.In.Call.ID == callID {
+			return r
+		}
+	}
+	w.failf("call %s does not run", callID)
+	return nil
+}
+
+// brief describes an input.
+func brief(in Input) string {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Sprintf("%T %v", in, err)
+	}
+	if len(raw) > 400 {
+		raw = append(raw[:400], "…"...)
+	}
+	return fmt.Sprintf("%T %s", in, raw)
+}
