@@ -55,6 +55,8 @@ type Activities struct {
 	kinds map[string]*kind
 	specs specCache
 	seen  snapshotCache
+
+	journalEvery time.Duration
 }
 
 // A kind is a definition, ready for use.
@@ -69,7 +71,7 @@ func New(c Config) (*Activities, error) {
 	if c.Store == nil || c.Registry == nil {
 		return nil, errors.New("activities: Store and Registry are required")
 	}
-	a := &Activities{Config: c.withDefaults(), kinds: map[string]*kind{}}
+	a := &Activities{Config: c.withDefaults(), kinds: map[string]*kind{}, journalEvery: journalEvery}
 	for _, d := range c.Definitions {
 		k, err := newKind(d)
 		if err != nil {

@@ -40,7 +40,8 @@ const (
 
 // A journal writes the parts of one execution.
 type journal struct {
-	put func(n int, p part) error
+	put   func(n int, p part) error
+	every time.Duration // how long a chunk may wait
 	// broken is told once that a part could not be written.
 	broken func(error)
 
@@ -54,7 +55,7 @@ type journal struct {
 }
 
 func (s *step) openJournal(ctx context.Context, broken func(error)) *journal {
-	return &journal{n: 1, broken: broken, put: func(n int, p part) error { return s.putPart(ctx, n, p) }}
+	return &journal{n: 1, every: s.journalEvery, broken: broken, put: func(n int, p part) error { return s.putPart(ctx, n, p) }}
 }
 
 func (s *step) beginJournal(ctx context.Context, b begun) error {
@@ -88,7 +89,7 @@ func (j *journal) add(r session.Record) error {
 		return j.flush()
 	}
 	if j.timer == nil {
-		j.timer = time.AfterFunc(journalEvery, j.due)
+		j.timer = time.AfterFunc(j.every, j.due)
 	}
 	return nil
 }
