@@ -1,0 +1,304 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/everturn/everturn/agents"
+	"github.com/everturn/everturn/session"
+	"golang.org/x/term"
+)
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+func untilInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+}
+
+// maxLine bounds a line of input, in bytes.
+const maxLine = 1 << 20
+
+// pipe sends each line of stdin as a followup and prints the answers, in order; it ends when stdin has and all answers
+// are there.
+func (a *app) pipe(ctx context.Context, agent *agents.Agent) error {
+	ctx, stop := untilInterrupt(ctx)
+	defer stop()
+	ids := make(chan string, 1024)
+	sent := make(chan error, 1)
+	go func() {
+		defer close(ids)
+		sent <- a.sendLines(ctx, agent, ids)
+	}()
+	var failed error
+	for id := range ids {
+		answer, err := agent.Await(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := a.showAnswer(agent.ID(), answer); err != nil {
+			a.note("starter: %v", err)
+			failed = err
+		}
+	}
+	if err := <-sent; err != nil {
+		return err
+	}
+	if err := agent.WhenIdle(ctx); err != nil {
+		return err
+	}
+	return failed
+}
+
+func (a *app) sendLines(ctx context.Context, agent *agents.Agent, ids chan<- string) error {
+	in := bufio.NewScanner(a.in)
+	in.Buffer(nil, maxLine)
+	for in.Scan() {
+		line := strings.TrimSpace(in.Text())
+		if line == "" {
+			continue
+		}
+		id, err := agent.Followup(ctx, agents.Text(line))
+		if err != nil {
+			return err
+		}
+		ids <- id
+	}
+	return in.Err()
+}
+
+// talk is the interactive chat.
+func (a *app) talk(ctx context.Context, agent *agents.Agent) error {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	var readers sync.WaitGroup
+	view := newView(a.out)
+	readers.Go(func() { view.follow(ctx, agent) })
+	readers.Go(func() { view.tail(ctx, agent) })
+	a.note("type a message; while the agent works a line steers it; /followup /inject /cancel /state /quit")
+	lines := a.lines(ctx)
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	hit := false
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-interrupts:
+			if hit {
+				leave()
+				break
+			}
+			hit = true
+			a.note("(cancelling; Ctrl-C again leaves)")
+			a.report(agent.Cancel(ctx, agents.CancelOptions{}))
+		case line, ok := <-lines:
+			hit = false
+			if !ok || !a.said(ctx, agent, line) {
+				leave()
+			}
+		}
+	}
+	readers.Wait()
+	return nil
+}
+
+// lines reads stdin line by line; the channel closes at its end.
+func (a *app) lines(ctx context.Context) <-chan string {
+	out := make(chan string)
+	go func() {
+		defer close(out)
+		in := bufio.NewScanner(a.in)
+		in.Buffer(nil, maxLine)
+		for in.Scan() {
+			select {
+			case out <- strings.TrimSpace(in.Text()):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out
+}
+
+// said carries out one line and reports whether to go on.
+func (a *app) said(ctx context.Context, agent *agents.Agent, line string) bool {
+	command, rest, _ := strings.Cut(line, " ")
+	var err error
+	switch {
+	case line == "":
+	case command == "/quit":
+		return false
+	case command == "/cancel":
+		err = agent.Cancel(ctx, agents.CancelOptions{})
+	case command == "/followup":
+		_, err = agent.Followup(ctx, agents.Text(rest))
+	case command == "/inject":
+		_, err = agent.Inject(ctx, agents.Text(rest))
+	case command == "/state":
+		err = a.showState(ctx, agent)
+	case strings.HasPrefix(command, "/"):
+		a.note("unknown command %s: /followup /inject /cancel /state /quit", command)
+	default:
+		_, err = agent.Steer(ctx, agents.Text(line))
+	}
+	a.report(err)
+	return true
+}
+
+func (a *app) report(err error) {
+	if err != nil && !errors.Is(err, context.Canceled) {
+		_, line := explain(err)
+		a.note("starter: %s", line)
+	}
+}
+
+func (a *app) showState(ctx context.Context, agent *agents.Agent) error {
+	s, err := agent.State(ctx)
+	if err != nil {
+		return err
+	}
+	return a.print(s, stateText(s))
+}
+
+// A view prints a conversation: live text as it arrives, the rest from the log.
+type view struct {
+	mu    sync.Mutex
+	out   interface{ Write([]byte) (int, error) }
+	step  [2]int // turn and step whose text is being shown
+	shown string // of it
+	dirty bool   // the cursor is not at the start of a line
+}
+
+func newView(out interface{ Write([]byte) (int, error) }) *view { return &view{out: out} }
+
+func (v *view) print(s string) {
+	if s == "" {
+		return
+	}
+	fmt.Fprint(v.out, s)
+	v.dirty = !strings.HasSuffix(s, "\n")
+}
+
+func (v *view) line(format string, args ...any) {
+	if v.dirty {
+		v.print("\n")
+	}
+	v.print(fmt.Sprintf(format, args...) + "\n")
+}
+
+// tail shows text while it is made.
+func (v *view) tail(ctx context.Context, agent *agents.Agent) {
+	for d, err := range agent.Tail(ctx) {
+		if err != nil {
+			return // the log still comes
+		}
+		v.delta(d)
+	}
+}
+
+func (v *view) delta(d agents.Delta) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	text, ok := d.Chunk.(session.TextDelta)
+	if at := [2]int{d.Turn, d.Step}; at != v.step || d.Reset {
+		if d.Reset && v.shown != "" {
+			v.line("… (the answer starts again)")
+		}
+		v.step, v.shown = at, ""
+	}
+	if ok {
+		v.shown += text.Text
+		v.print(text.Text)
+	}
+}
+
+// follow shows what is in the log, from now on.
+func (v *view) follow(ctx context.Context, agent *agents.Agent) {
+	from := int64(0)
+	for r, err := range agent.Log(ctx, 0) {
+		if err != nil {
+			break
+		}
+		from = r.Seq + 1
+	}
+	for r, err := range agent.Follow(ctx, from) {
+		if err != nil {
+			if ctx.Err() == nil {
+				v.line("(%v)", err)
+			}
+			return
+		}
+		v.event(r)
+	}
+}
+
+func (v *view) event(r session.Record) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch e := r.Event.(type) {
+	case session.AssistantMessage:
+		v.settle([2]int{e.Turn, e.Step}, e.Message.Text())
+	case session.ToolCall:
+		v.line("  → %s %s", e.Name, cut(e.Arguments, 120))
+	case session.ToolResult:
+		v.line("  ← %s", cut(resultText(e), 120))
+	case session.LLMRetry:
+		v.line("  (%s: retry %d in %d ms)", e.Failure.Code, e.Retry, e.DelayMS)
+	case session.TurnEnd:
+		if e.Reason.Kind != session.TurnCompleted {
+			v.line("  (turn %d: %s)", e.Turn, reasonText(e.Reason))
+		}
+	}
+}
+
+// settle shows what is missing of an answer that is in the log.
+func (v *view) settle(at [2]int, text string) {
+	rest, ok := strings.CutPrefix(text, v.shown)
+	if at != v.step || !ok {
+		if v.dirty {
+			v.print("\n")
+		}
+		rest = text
+	}
+	v.print(rest)
+	if v.dirty {
+		v.print("\n")
+	}
+	v.step, v.shown = at, text
+}
+
+func resultText(e session.ToolResult) string {
+	for _, b := range e.Message.Content {
+		if r, ok := b.(session.ToolResultBlock); ok {
+			return r.Content.Text()
+		}
+	}
+	return ""
+}
+
+func reasonText(r session.TurnReason) string {
+	switch {
+	case r.Error != nil:
+		return fmt.Sprintf("%s %s: %s", r.Kind, r.Error.Code, r.Error.Message)
+	case r.Aborted != nil:
+		return fmt.Sprintf("%s by %s", r.Kind, r.Aborted.Kind)
+	default:
+		return string(r.Kind)
+	}
+}
+
+// cut shortens a text to one line of at most n runes.
+func cut(s string, n int) string {
+	s = oneLine(s)
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/everturn/everturn/agents"
+	"github.com/spf13/cobra"
+)
+
+// devDrain is how long the programs that bring their own worker wait for it at the end.
+const devDrain = 3 * time.Second
+
+func (a *app) devCmd() *cobra.Command {
+	var l launch
+	var noChat bool
+	cmd := &cobra.Command{
+		Use:   "dev [ID]",
+		Short: "Start a server, its UI, a worker and a chat, from nothing",
+		Long: "Starts a Temporal development server with its UI (or uses the one that runs), a worker, and a chat with a new agent,\n" +
+			"or with agent ID. If stdin is not a terminal, each line is a followup and answers go to stdout.",
+		Example: "  starter dev\n  echo \"please echo hello\" | starter dev\n  starter dev --no-chat",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l.worker, l.drain = true, devDrain
+			s, err := a.site(cmd.Context(), l)
+			if err != nil {
+				return err
+			}
+			if noChat {
+				a.note("Temporal: %s", s.ui)
+				<-cmd.Context().Done()
+				return nil
+			}
+			return a.chatWith(cmd.Context(), s, first(args))
+		},
+	}
+	cmd.Flags().BoolVar(&noChat, "no-chat", false, "only run server and worker, until SIGTERM")
+	serverFlags(cmd, &l.server)
+	return cmd
+}
+
+func (a *app) chatCmd() *cobra.Command {
+	var l launch
+	cmd := &cobra.Command{
+		Use:   "chat [ID]",
+		Short: "Talk to an agent while it works",
+		Long: "Talks to agent ID, or to a new one. A line typed while the agent works steers it. Commands: /followup TEXT, /inject TEXT,\n" +
+			"/cancel, /state, /quit. Ctrl-C cancels the turn; twice leaves. If stdin is not a terminal, each line is a followup.",
+		Example: "  starter chat\n  starter chat my-agent\n  printf 'one\\ntwo\\n' | starter chat my-agent",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l.worker, l.drain = true, devDrain
+			s, err := a.site(cmd.Context(), l)
+			if err != nil {
+				return err
+			}
+			return a.chatWith(cmd.Context(), s, first(args))
+		},
+	}
+	serverFlags(cmd, &l.server)
+	return cmd
+}
+
+// chatWith opens agent id, or makes one, and talks to it.
+func (a *app) chatWith(ctx context.Context, s *site, id string) error {
+	agent, err := a.openAgent(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	a.note("agent %s", agent.ID())
+	if link := s.link(agent.ID()); link != "" {
+		a.note("Temporal UI: %s", link)
+	}
+	if isTerminal(a.in) {
+		return a.talk(ctx, agent)
+	}
+	return a.pipe(ctx, agent)
+}
+
+// openAgent finds agent id; without an id, or for a new one, it creates it.
+func (a *app) openAgent(ctx context.Context, s *site, id string) (*agents.Agent, error) {
+	if id != "" {
+		agent, err := s.agents.Get(ctx, id)
+		if err == nil {
+			return agent, nil
+		}
+		if code, _ := explain(err); code != exitUnknown {
+			return nil, err
+		}
+	}
+	return s.newAgent(ctx, agents.CreateOptions{ID: id})
+}
+
+func (a *app) askCmd() *cobra.Command {
+	var l launch
+	var id string
+	cmd := &cobra.Command{
+		Use:     "ask TEXT",
+		Short:   "Ask for one answer and exit",
+		Example: "  starter ask \"please echo hello\"\n  starter ask --agent my-agent \"what did I just say?\" --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l.worker, l.drain = true, devDrain
+			s, err := a.site(cmd.Context(), l)
+			if err != nil {
+				return err
+			}
+			agent, err := a.openAgent(cmd.Context(), s, id)
+			if err != nil {
+				return err
+			}
+			answer, err := agent.Ask(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return a.showAnswer(agent.ID(), answer)
+		},
+	}
+	cmd.Flags().StringVar(&id, "agent", "", "ask this agent; a new one otherwise")
+	serverFlags(cmd, &l.server)
+	return cmd
+}
+
+// answerJSON is what `ask --json` prints.
+type answerJSON struct {
+	Agent   string `json:"agent"`
+	Turn    int    `json:"turn"`
+	Outcome any    `json:"outcome"`
+	Text    string `json:"text"`
+}
+
+func (a *app) showAnswer(id string, answer agents.Answer) error {
+	if a.json || answer.Text != "" {
+		if err := a.print(answerJSON{id, answer.Turn, answer.Outcome, answer.Text}, answer.Text); err != nil {
+			return err
+		}
+	}
+	return fail(exitTurn, answer.Err())
+}
+
+func (a *app) workerCmd() *cobra.Command {
+	var drain time.Duration
+	cmd := &cobra.Command{
+		Use:     "worker",
+		Short:   "Run a worker until SIGTERM or Ctrl-C, then drain",
+		Example: "  starter worker --address temporal.internal:7233 --store s3://sessions",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := a.startWorker(cmd.Context(), s, drain); err != nil {
+				return err
+			}
+			if err := a.print(map[string]string{"taskQueue": a.queue, "store": s.store.ID()}, "worker polls "+a.queue); err != nil {
+				return err
+			}
+			ctx, stop := untilInterrupt(cmd.Context())
+			defer stop()
+			<-ctx.Done()
+			return nil
+		},
+	}
+	cmd.Flags().DurationVar(&drain, "drain", 10*time.Minute, "how long running work may take to finish after SIGTERM")
+	return cmd
+}
+
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/everturn/everturn/agents"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) createCmd() *cobra.Command {
+	o := agents.CreateOptions{Definition: assistant}
+	cmd := &cobra.Command{
+		Use:     "create [ID]",
+		Short:   "Create an agent",
+		Example: "  starter create reviewer --title \"Code review\" --provider anthropic --model claude-sonnet-4-5",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.ID = first(args)
+			s, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := s.needWorker(cmd.Context(), a.queue, "the agent was not created"); err != nil {
+				return err
+			}
+			agent, err := s.newAgent(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return a.print(map[string]string{"id": agent.ID(), "link": s.link(agent.ID())}, agent.ID())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Definition, "definition", assistant, "kind of agent")
+	f.StringVar(&o.Title, "title", "", "what people see in listings")
+	f.StringVar(&o.Provider, "provider", "", "overrides the definition's")
+	f.StringVar(&o.Model, "model", "", "overrides the definition's")
+	f.StringVar(&o.ReasoningEffort, "effort", "", "reasoning effort, as the provider names it")
+	f.IntVar(&o.MaxTokens, "max-tokens", 0, "output limit per request, 0 for the route's")
+	return cmd
+}
+
+func (a *app) listCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List agents, newest first",
+		Example: "  starter list\n  starter list --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := a.connect(cmd.Context())
+			if err != nil {
+				return err
+			}
+			table := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
+			if !a.json {
+				fmt.Fprintln(table, "ID\tSTATUS\tTURNS\tDEFINITION\tMODEL\tSTARTED")
+			}
+			for l, err := range s.agents.List(cmd.Context()) {
+				if err != nil {
+					return err
+				}
+				if a.json {
+					if err := a.print(l, ""); err != nil {
+						return err
+					}
+					continue
+				}
+				fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", l.ID, l.Status, l.Turn, l.Definition, l.Model, l.Started.Local().Format(time.DateTime))
+			}
+			return table.Flush()
+		},
+	}
+}
+
+// withAgent runs f with the agent that the first argument names.
+func (a *app) withAgent(f func(ctx context.Context, s *site, agent *agents.Agent, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		s, err := a.connect(cmd.Context())
+		if err != nil {
+			return err
+		}
+		agent, err := s.agents.Get(cmd.Context(), args[0])
+		if err != nil {
+			return err
+		}
+		return f(cmd.Context(), s, agent, args[1:])
+	}
+}
+
+func (a *app) showCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show what an agent does and waits for",
+		Example: "  starter show my-agent --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, _ []string) error {
+			if err := s.needWorker(ctx, a.queue, "only the log can be read: `starter log "+agent.ID()+"`"); err != nil {
+				return err
+			}
+			state, err := agent.State(ctx)
+			if err != nil {
+				return err
+			}
+			text := stateText(state)
+			if link := s.link(agent.ID()); link != "" {
+				text += "\nlink:     " + link
+			}
+			return a.print(state, text)
+		}),
+	}
+}
+
+func stateText(s signals.State) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "agent:    %s (%s)\nstatus:   %s, turn %d step %d\nmodel:    %s\ninbox:    %d pending\nlog:      %d events",
+		s.ID, s.Definition, s.Status, s.Turn, s.Step, s.Model, len(s.Inbox), s.Log.Count+int64(s.Log.Tail))
+	if s.WaitingFor != "" {
+		fmt.Fprintf(&b, "\nwaits:    for %s", s.WaitingFor)
+	}
+	if s.LastError != nil {
+		fmt.Fprintf(&b, "\nerror:    %s: %s", s.LastError.Code, s.LastError.Message)
+	}
+	return b.String()
+}
+
+// sendCmd makes the commands that send a message.
+func (a *app) sendCmd(act, short, example string) *cobra.Command {
+	var m agents.Message
+	cmd := &cobra.Command{
+		Use:     act + " ID TEXT",
+		Short:   short,
+		Long:    short + ". Prints the receipt; if no worker runs, the message is accepted all the same (exit code 4).",
+		Example: "  " + example,
+		Args:    cobra.ExactArgs(2),
+		RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, args []string) error {
+			m.Text = args[0]
+			return a.send(ctx, s, agent, act, m)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&m.ID, "id", "", "id of the message; made up if empty")
+	f.StringVar(&m.RequestID, "request-id", "", "the same request is applied once; made up if empty")
+	return cmd
+}
+
+// send delivers a message with a receipt if a worker runs, and as a signal, which waits for one, otherwise.
+func (a *app) send(ctx context.Context, s *site, agent *agents.Agent, act string, m agents.Message) error {
+	polls, err := s.agents.Backend.Workers(ctx)
+	if err != nil {
+		return err
+	}
+	if polls {
+		r, err := agent.Receipt(ctx, act, m, "", false)
+		if err == nil {
+			return a.print(r, fmt.Sprintf("%s %s", r.Disposition, r.ID))
+		}
+		if !errors.Is(err, agents.ErrNoWorker) {
+			return err
+		}
+	}
+	id, err := a.signal(ctx, agent, act, m)
+	if err != nil {
+		return err
+	}
+	if err := a.print(map[string]string{"id": id, "disposition": "accepted"}, "accepted "+id); err != nil {
+		return err
+	}
+	return s.needWorker(ctx, a.queue, "the message was accepted and waits")
+}
+
+func (a *app) signal(ctx context.Context, agent *agents.Agent, act string, m agents.Message) (string, error) {
+	switch act {
+	case signals.Steer:
+		return agent.Steer(ctx, m)
+	case signals.Inject:
+		return agent.Inject(ctx, m)
+	default:
+		return agent.Followup(ctx, m)
+	}
+}
+
+func (a *app) cancelCmd() *cobra.Command {
+	var o agents.CancelOptions
+	var cause, reason string
+	cmd := &cobra.Command{
+		Use:     "cancel ID",
+		Short:   "Stop the current turn; an idle agent is left alone",
+		Example: "  starter cancel my-agent\n  starter cancel my-agent --keep-inbox --text \"wrong branch\"",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, _ []string) error {
+			if cause != "" {
+				o.Cause = session.Cause{Kind: session.CauseKind(cause), Reason: reason}
+			}
+			if err := agent.Cancel(ctx, o); err != nil {
+				return err
+			}
+			if err := a.print(map[string]string{"disposition": "accepted"}, "accepted"); err != nil {
+				return err
+			}
+			return s.needWorker(ctx, a.queue, "the cancel was accepted and waits")
+		}),
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.KeepInbox, "keep-inbox", false, "keep what is pending")
+	f.StringVar(&cause, "cause", "user", "user, parent or hook")
+	f.StringVar(&reason, "reason", "", "of cause hook")
+	f.StringVar(&o.By, "by", "", "who cancels, for the record")
+	f.StringVar(&o.Text, "text", "", "why, for the record")
+	return cmd
+}
+
+func (a *app) waitCmd() *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:     "wait ID",
+		Short:   "Wait until an agent is idle",
+		Example: "  starter wait my-agent --timeout 5m",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, _ []string) error {
+			if err := s.needWorker(ctx, a.queue, "nothing will change"); err != nil {
+				return err
+			}
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+				defer cancel()
+			}
+			if err := agent.WhenIdle(ctx); err != nil {
+				if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+					return fail(exitFailed, fmt.Errorf("agent %s is not idle after %s", agent.ID(), timeout))
+				}
+				return err
+			}
+			return a.print(map[string]bool{"idle": true}, "idle")
+		}),
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this long, 0 for never")
+	return cmd
+}
+
+func (a *app) disposeCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:     "dispose ID",
+		Short:   "End an agent; its log stays",
+		Example: "  starter dispose my-agent",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, _ []string) error {
+			if err := s.needWorker(ctx, a.queue, "the agent was not disposed"); err != nil {
+				return err
+			}
+			if err := agent.Dispose(ctx); err != nil {
+				return err
+			}
+			return a.print(map[string]bool{"disposed": true}, "disposed")
+		}),
+	}
+}
+
+func (a *app) inboxCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "inbox ID",
+		Short:   "List and edit what is pending",
+		Example: "  starter inbox my-agent\n  starter inbox remove my-agent MESSAGE\n  starter inbox replace my-agent MESSAGE \"new text\"\n  starter inbox clear my-agent",
+		Args:    cobra.ExactArgs(1),
+		RunE:    a.withAgent(a.inboxList),
+	}
+	cmd.AddCommand(
+		&cobra.Command{Use: "list ID", Short: "List what is pending", Args: cobra.ExactArgs(1), RunE: a.withAgent(a.inboxList)},
+		&cobra.Command{Use: "remove ID MESSAGE", Short: "Discard a pending message", Args: cobra.ExactArgs(2),
+			RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, args []string) error {
+				return a.edited(ctx, s, func() (bool, error) { return agent.Remove(ctx, args[0]) })
+			})},
+		&cobra.Command{Use: "replace ID MESSAGE TEXT", Short: "Replace a pending message in place", Args: cobra.ExactArgs(3),
+			RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, args []string) error {
+				return a.edited(ctx, s, func() (bool, error) { return agent.Replace(ctx, args[0], agents.Text(args[1])) })
+			})},
+		&cobra.Command{Use: "clear ID", Short: "Discard all pending messages", Args: cobra.ExactArgs(1),
+			RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, _ []string) error {
+				return a.edited(ctx, s, func() (bool, error) { return true, agent.Clear(ctx) })
+			})},
+	)
+	return cmd
+}
+
+// edited runs an inbox edit and says whether the message was still pending.
+func (a *app) edited(ctx context.Context, s *site, edit func() (bool, error)) error {
+	if err := s.needWorker(ctx, a.queue, "nothing was changed"); err != nil {
+		return err
+	}
+	found, err := edit()
+	if err != nil {
+		return err
+	}
+	if !found {
+		return fail(exitRefused, errors.New("no such message is pending; nothing was changed"))
+	}
+	return a.print(map[string]bool{"found": true}, "done")
+}
+
+// inboxList reads the log, so it works with no worker too.
+func (a *app) inboxList(ctx context.Context, _ *site, agent *agents.Agent, _ []string) error {
+	state, err := agent.Fold(ctx)
+	if err != nil {
+		return err
+	}
+	inbox := state.Inbox()
+	for _, list := range []struct {
+		name     string
+		messages []session.Message
+	}{{session.NextStep, inbox.NextStep}, {session.NextTurn, inbox.NextTurn}} {
+		for _, m := range list.messages {
+			raw, err := json.Marshal(m)
+			if err != nil {
+				return err
+			}
+			row := map[string]any{"target": list.name, "message": json.RawMessage(raw)}
+			if err := a.print(row, fmt.Sprintf("%s  %s  %s", list.name, m.ID, cut(m.Text(), 80))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
