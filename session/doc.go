@@ -4,9 +4,18 @@
 // It is the single source of truth: what the model is sent, what is pending in the inbox and what became of every
 // message are all derived from it.
 //
-// [Log] enforces the rules of spec §2.4.3 on append. [Fold] turns records into a [State]: the surface, the last request
-// header, the pending inbox, the open turn. [State.Messages] derives what the model sees. [Assembler] turns stream
-// chunks into a message. [Reader] and [Writer] are the JSON Lines form.
+// [State] is the fold of a log. [State.Apply] refuses, with a [RuleError], whatever breaks a rule of spec §2; [Log] keeps
+// the records beside it, and [Fold] folds them all at once. From a state follow
 //
-// Nothing here blocks, reads a clock, does I/O of its own or knows a workflow engine.
+//   - what the model sees: [State.Messages], of [State.Surface];
+//   - what a request must log first: [State.SeedConfig], [State.Reconcile], [State.HeaderDue], [State.ContextDue];
+//   - what is pending, and how it may be edited: [State.Inbox], [Inbox];
+//   - what became of the input: [State.Account];
+//   - how a crashed log is closed and where one may be forked: [Repair], [ForkBoundary].
+//
+// [Assembler] turns stream chunks into a message. [Reader] and [Writer] are the JSON Lines form, [Trace] the short
+// notation of spec §2.4.4.
+//
+// Values that were logged or returned are frozen: the caller must not change them. Nothing here blocks, reads a clock,
+// does I/O of its own or knows a workflow engine.
 package session

@@ -146,6 +146,14 @@ func TestASecondAttemptRepeatsNeitherPromptNorHeader(t *testing.T) {
 	require.Equal(t, "SYS∅~ RH(change,series)", s.prepare(compacted), "C-141")
 }
 
+// See spec §8.3: an initial header starts a series only when one was declared.
+func TestARewriteBeforeAnyHeaderStartsNoSeries(t *testing.T) {
+	t.Parallel()
+	s := newScribe(t, "UM(a) ES UM~0-0(sum) TS1")
+	require.True(t, s.log.State().Rewritten())
+	require.Equal(t, "RH(initial) RC", s.step(proposal("one")))
+}
+
 // C-085, C-086
 func TestContextIsLoggedOnlyWhenItDiffers(t *testing.T) {
 	t.Parallel()

@@ -33,6 +33,30 @@ func TestACloneAndItsOriginalNeverSeeEachOthersAppends(t *testing.T) {
 	}
 }
 
+// Slices grow by doubling, so every length is tried: with and without spare capacity behind it.
+func TestAppendsAfterACloneNeverOverwriteEachOther(t *testing.T) {
+	t.Parallel()
+	for n := range 20 {
+		s := newScribe(t, opened)
+		for i := range n {
+			s.write(fmt.Sprintf("UM(u%d) IS+(next-turn:t%d) IS+(next-step:s%d) AM[c%d]", i, i, i, i))
+		}
+		clone := &scribe{t: t, log: &Log{records: s.log.Records(), state: s.log.State().Clone()}}
+		s.write("UM(left) IS+(next-turn:left) IS+(next-step:l) AM[left]")
+		clone.write("UM(right) IS+(next-turn:right) IS+(next-step:r) AM[right]")
+		for _, c := range []struct {
+			state *State
+			turn  string
+			step  string
+		}{{s.log.State(), "left", "l"}, {clone.log.State(), "right", "r"}} {
+			require.Equal(t, c.turn, c.state.Surface()[2*n].Event.(UserMessage).ID)
+			require.Equal(t, c.turn, c.state.Inbox().NextTurn[n].ID)
+			require.Equal(t, c.step, c.state.Inbox().NextStep[n].ID)
+			require.Contains(t, Trace(Repair(c.state), nil), "TR!("+c.turn+",")
+		}
+	}
+}
+
 func TestClonesMayBeTakenAndUsedAtOnce(t *testing.T) {
 	t.Parallel()
 	base := newScribe(t, long).log.State()

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -58,6 +59,38 @@ func TestAReplacementCitesEveryShadowedNodeAndMayCiteMore(t *testing.T) {
 		}
 		requireRule(t, err, RuleReplaceUncited)
 		require.Equal(t, []int64{0, 1, 2}, seqs(log.State()), "the surface is unchanged")
+	}
+}
+
+// C-333; spec §9.4.5.
+func TestAReplacedResultMayChangeItsContentOnly(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*ToolResult, *ToolResultBlock){
+		"content":    func(_ *ToolResult, b *ToolResultBlock) { b.Content = TextContent("preview") },
+		"turn":       func(r *ToolResult, _ *ToolResultBlock) { r.Turn = 2 },
+		"step":       func(r *ToolResult, _ *ToolResultBlock) { r.Step = 2 },
+		"message id": func(r *ToolResult, _ *ToolResultBlock) { r.Message.ID = "other" },
+		"source":     func(r *ToolResult, _ *ToolResultBlock) { r.Message.Source.CallID = "other" },
+		"call":       func(_ *ToolResult, b *ToolResultBlock) { b.ToolCallID = "other" },
+		"error mark": func(_ *ToolResult, b *ToolResultBlock) { b.IsError = false },
+		"code":       func(r *ToolResult, _ *ToolResultBlock) { r.Error = &CodedError{Code: "other"} },
+		"meta":       func(r *ToolResult, _ *ToolResultBlock) { r.Meta = json.RawMessage("2") },
+	} {
+		log := newScribe(t, opened, "TC(c1)").log
+		block := ToolResultBlock{ToolCallID: "c1", Content: TextContent("long"), IsError: true}
+		result := ToolResult{Turn: 1, Step: 1, Error: &CodedError{Code: "X"}, Meta: json.RawMessage("1"),
+			Message: Message{ID: "r", Role: RoleUser, Content: Content{block}, Source: Source{Kind: SourceTool, CallID: "c1"}}}
+		_, err := log.Append(NewRecord(1, result))
+		require.NoError(t, err)
+		change(&result, &block)
+		result.Message.Content = Content{block}
+		r := NewRecord(1, result, 3)
+		r.Surface = ReplaceOp(3, 3)
+		if _, err = log.Append(r); name == "content" {
+			require.NoError(t, err)
+			continue
+		}
+		requireRule(t, err, RuleReplaceResult)
 	}
 }
 
