@@ -1,0 +1,143 @@
+package local
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/everturn/everturn/internal/driver"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+)
+
+// A decision is what the driver made of one input; driver is nil if the input says nothing to it.
+type decision struct {
+	driver  *driver.Driver
+	records []session.Record
+	effects []driver.Effect
+}
+
+// A notice waits to be told to the tap.
+type notice struct {
+	name string
+	data any
+}
+
+// decided commits a decision unless its worker died in between; then the next worker decides again.
+func (e *Engine) decided(t *thread, i item, d decision) {
+	var state json.RawMessage
+	if d.driver != nil {
+		state = raw(d.driver.State())
+	}
+	broken := e.broken(d, state)
+	if e.visit(t.in(taskPoint(t.agent, i)), pointHandled) != nil {
+		return
+	}
+	e.mu.Lock()
+	if !t.current() {
+		e.mu.Unlock()
+		return
+	}
+	if defect := defectOf(d.effects); defect != "" {
+		e.wedge(t.agent, defect)
+		e.mu.Unlock()
+		return
+	}
+	if broken != nil {
+		e.blame(t.agent, "after %s %s: %w", i.Name, i.ID, broken)
+	}
+	notices := e.commit(t.agent, i, d, state)
+	e.mu.Unlock()
+	e.tell(t.agent.ID, notices)
+}
+
+// commit takes over state and effects together. The caller holds the lock.
+func (e *Engine) commit(a *agent, i item, d decision, state json.RawMessage) []notice {
+	a.Queue = a.Queue[1:]
+	if d.driver == nil {
+		return e.fruitless(a, i)
+	}
+	a.State, a.driver, a.view = state, d.driver, nil
+	if e.cfg.CheckEveryInput {
+		a.driver = nil // every input is handled by a restored driver
+	}
+	a.Handled++
+	var notices []notice
+	for _, r := range d.records {
+		notices = append(notices, notice{"session/event", r})
+	}
+	for _, fx := range d.effects {
+		notices = append(notices, e.perform(a, fx)...)
+	}
+	e.askForRollover(a, i)
+	e.announce()
+	return notices
+}
+
+// fruitless ends the run of an agent that could not be born. Nothing was published and its id is free. See spec §6.1.
+func (e *Engine) fruitless(a *agent, i item) []notice {
+	a.End = &ending{Status: statusFailed, Code: i.Code, Reason: i.Text}
+	for _, waiting := range a.Queue {
+		switch {
+		case waiting.query != nil:
+			waiting.query(a.state(), nil)
+		case waiting.Ref != "":
+			e.reply(waiting.Ref, answer{err: a.closedError()})
+		}
+	}
+	a.Queue, a.Effects, a.Timers = nil, nil, nil
+	e.announce()
+	return nil
+}
+
+// refuse drops a malformed act, visibly. It never fails the task.
+func (e *Engine) refuse(t *thread, i item, err error) {
+	var known *refusal
+	code := signals.ErrInvalid
+	if errors.As(err, &known) {
+		code = known.code
+	}
+	e.mu.Lock()
+	a := t.agent
+	if !t.current() {
+		e.mu.Unlock()
+		return
+	}
+	a.Queue = a.Queue[1:]
+	r := driver.Receipt{Disposition: driver.Refused, Code: code, Message: err.Error(), Revision: a.state().Revision}
+	if i.Ref != "" {
+		e.reply(i.Ref, answer{receipt: receipt(r)})
+		e.mu.Unlock()
+		return
+	}
+	e.mu.Unlock()
+	e.tell(a.ID, []notice{{"agent/refused", r}})
+}
+
+// wedge stops an agent whose driver says that going on would corrupt the log. The caller holds the lock.
+func (e *Engine) wedge(a *agent, defect string) {
+	a.wedged, a.driver = true, nil
+	e.blame(a, "defect: %s", defect)
+	e.announce()
+}
+
+func defectOf(effects []driver.Effect) string {
+	for _, fx := range effects {
+		if d, ok := fx.(driver.Defect); ok {
+			return d.Message
+		}
+	}
+	return ""
+}
+
+// tell calls the tap.
+func (e *Engine) tell(id string, notices []notice) {
+	if e.cfg.Tap == nil {
+		return
+	}
+	for _, n := range notices {
+		e.cfg.Tap(id, n.name, raw(n.data))
+	}
+}
+
+func millis(t time.Time) int64 { return t.UnixMilli() }

@@ -1,0 +1,140 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/everturn/everturn/activities"
+	"github.com/everturn/everturn/internal/store"
+	"github.com/everturn/everturn/internal/stream"
+)
+
+// Work returns what [Config].Activities needs: the real activities over objects that outlive every worker. What belongs
+// to a worker is filled in: store handle, clock, broker, and everything that Temporal would say of an execution.
+func Work(c activities.Config, objects store.Objects) func(*Worker) (Activities, error) {
+	return func(w *Worker) (Activities, error) {
+		c := c // each worker has its own
+		var err error
+		if c.Store, err = w.OpenStore(objects); err != nil {
+			return nil, err
+		}
+		c.Broker, c.History = w.Broker(), w
+		c.Clock, c.Sleep = w.Now, func(ctx context.Context, d time.Duration) { _ = Sleep(ctx, d) }
+		c.Execution, c.Stopped, c.Probe = w.Execution, w.Stopped, Probe
+		if c.Random == nil {
+			c.Random = func() float64 { return 0.5 }
+		}
+		return activities.New(c)
+	}
+}
+
+// Objects opens the place at a store URL, to be shared by the workers of an engine and by the engine after it. A mem://
+// place lives as long as the value.
+func Objects(ctx context.Context, location string) (store.Objects, error) {
+	var found store.Objects
+	_, err := store.Open(ctx, location, store.Options{Wrap: func(o store.Objects) store.Objects {
+		found = o
+		return o
+	}})
+	return found, err
+}
+
+// OpenStore opens a worker's own handle of a shared place: own caches, and nothing gets through once the worker is dead.
+func (w *Worker) OpenStore(objects store.Objects) (*store.Store, error) {
+	return openShared(fence{w, objects})
+}
+
+// OpenStore opens a handle of a shared place that no worker owns, to read logs.
+func OpenStore(objects store.Objects) (*store.Store, error) { return openShared(kept{objects}) }
+
+func openShared(objects store.Objects) (*store.Store, error) {
+	return store.Open(context.Background(), "mem://", store.Options{Wrap: func(unused store.Objects) store.Objects {
+		_ = unused.Close()
+		return objects
+	}})
+}
+
+// kept stays open when a handle is closed.
+type kept struct{ store.Objects }
+
+// Close implements [store.Objects].
+func (kept) Close() error { return nil }
+
+// fence lets nothing through once its worker is dead.
+type fence struct {
+	w     *Worker
+	inner store.Objects
+}
+
+var _ store.Objects = fence{}
+
+func (f fence) check() error {
+	if f.w.over.Load() {
+		return fmt.Errorf("worker %d: %w", f.w.n, errDied)
+	}
+	return nil
+}
+
+// write does a write, unless the worker is dead; a worker does not die in the middle of one.
+func (f fence) write(do func() error) error {
+	f.w.writing.RLock()
+	defer f.w.writing.RUnlock()
+	if err := f.check(); err != nil {
+		return err
+	}
+	return do()
+}
+
+// Create implements [store.Objects].
+func (f fence) Create(ctx context.Context, key string, data []byte) error {
+	return f.write(func() error { return f.inner.Create(ctx, key, data) })
+}
+
+// Get implements [store.Objects].
+func (f fence) Get(ctx context.Context, key string) ([]byte, error) {
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	return f.inner.Get(ctx, key)
+}
+
+// List implements [store.Objects].
+func (f fence) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if err := f.check(); err != nil {
+			yield("", err)
+			return
+		}
+		f.inner.List(ctx, prefix)(yield)
+	}
+}
+
+// Delete implements [store.Objects].
+func (f fence) Delete(ctx context.Context, key string) error {
+	return f.write(func() error { return f.inner.Delete(ctx, key) })
+}
+
+// Close implements [store.Objects]: the place belongs to others too.
+func (f fence) Close() error { return nil }
+
+// Broker is the engine's broker as the worker sees it: silent once the worker is dead. It is nil if there is none.
+func (w *Worker) Broker() stream.Broker {
+	if w.engine.cfg.Broker == nil {
+		return nil
+	}
+	return voice{w, w.engine.cfg.Broker}
+}
+
+type voice struct {
+	w *Worker
+	stream.Broker
+}
+
+// Publish implements [stream.Broker].
+func (v voice) Publish(f stream.Frame) {
+	if !v.w.over.Load() {
+		v.Broker.Publish(f)
+	}
+}
