@@ -83,6 +83,9 @@ func prepareDatabase(ctx context.Context, path, sync string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && info.Mode().IsRegular() && info.Size() == 0:
+		if err := checkNoLog(path); err != nil {
+			return err
+		}
 		if err := createDatabase(ctx, path); err != nil {
 			return fmt.Errorf("create database %s: %w (check that its folder can be written, or choose another --db)", path, err)
 		}
@@ -93,6 +96,16 @@ func prepareDatabase(ctx context.Context, path, sync string) error {
 		return fmt.Errorf("database %s is not a file (choose another --db)", path)
 	}
 	return checkDatabase(ctx, path, sync, info.Size())
+}
+
+// checkNoLog makes sure that no write-ahead log waits at path for a database that is gone: SQLite would replay it into a
+// new one, and whoever still has the old one needs it.
+func checkNoLog(path string) error {
+	info, err := os.Stat(path + "-wal")
+	if err == nil && info.Size() > 0 {
+		return fmt.Errorf("database %s is gone but its log %s-wal is there (put the database back, or remove the log to start with an empty one)", path, path)
+	}
+	return nil
 }
 
 // createDatabase builds the database under another name first, so that a half-built one is never found at path.
@@ -202,7 +215,7 @@ func openError(path string, err error) error {
 }
 
 func damaged(path string, err error) error {
-	return fmt.Errorf("database %s is damaged: %w (restore a backup, or move it away to start with an empty one)", path, err)
+	return fmt.Errorf("database %s is damaged: %w (restore a backup, or move it and its -wal file away to start with an empty one)", path, err)
 }
 
 // foldLog moves the write-ahead log into the database file, so that a stopped server leaves one file behind.

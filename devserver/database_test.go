@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,7 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	serverlog "go.temporal.io/server/common/log"
+	"go.temporal.io/server/common/metrics"
+	persistencesql "go.temporal.io/server/common/persistence/sql"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin"
+	"go.temporal.io/server/common/resolver"
 )
 
 func TestConnectionsUseTheWriteAheadLogAndTheChosenSync(t *testing.T) {
@@ -16,11 +26,19 @@ func TestConnectionsUseTheWriteAheadLogAndTheChosenSync(t *testing.T) {
 	path := databaseIn(t)
 	require.NoError(t, createDatabase(t.Context(), path))
 	for mode, level := range map[string]string{syncNormal: "1", syncFull: "2"} { // SQLite's numbers
-		config := sqlConfig(path, mode)
-		require.Equal(t, connectAttributes(mode), config.ConnectAttributes, "the server must connect as we do")
-		require.Equal(t, "wal", pragma(t, path, mode, "journal_mode"))
-		require.Equal(t, level, pragma(t, path, mode, "synchronous"))
-		require.Equal(t, "10000", pragma(t, path, mode, "busy_timeout"))
+		want := []string{"wal", level, "10000"}
+		db, err := openDatabase(path, connectAttributes(mode))
+		require.NoError(t, err)
+		require.Equal(t, want, rowOf(t, db, "SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_busy_timeout"))
+
+		// The server's own connection can be told to do something, but not asked: it writes down what it sees.
+		server, err := persistencesql.NewSQLAdminDB(sqlplugin.DbKindMain, sqlConfig(path, mode),
+			resolver.NewNoopResolver(), serverlog.NewNoopLogger(), metrics.NoopMetricsHandler)
+		require.NoError(t, err)
+		require.NoError(t, server.Exec("CREATE TABLE seen AS SELECT * FROM pragma_journal_mode, pragma_synchronous, pragma_busy_timeout"))
+		require.Equal(t, want, rowOf(t, db, "SELECT * FROM seen"))
+		require.NoError(t, server.Exec("DROP TABLE seen"))
+		require.NoError(t, db.Close())
 	}
 }
 
@@ -47,13 +65,12 @@ func TestARunningServerKeepsAWriteAheadLog(t *testing.T) {
 	}
 }
 
-func pragma(t *testing.T, path, sync, name string) (value string) {
+// rowOf returns the three columns of the only row.
+func rowOf(t *testing.T, db *sql.DB, query string) []string {
 	t.Helper()
-	db, err := openDatabase(path, connectAttributes(sync))
-	require.NoError(t, err)
-	defer db.Close()
-	require.NoError(t, db.QueryRowContext(t.Context(), "PRAGMA "+name).Scan(&value))
-	return value
+	var a, b, c string
+	require.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&a, &b, &c))
+	return []string{a, b, c}
 }
 
 func TestAHalfBuiltDatabaseIsNeverFound(t *testing.T) {
@@ -79,7 +96,18 @@ func TestAKilledServerFindsItsWorkflowsAgain(t *testing.T) {
 	file, err := os.ReadFile(addressFile)
 	require.NoError(t, err)
 	require.Equal(t, line, string(file))
-	requireRunning(t, dial(t, s), "w", run)
+	c := dial(t, s)
+	requireRunning(t, c, "w", run)
+
+	// And it is more than a record: a worker that comes now can go on with it.
+	w := worker.New(c, "nobody", worker.Options{})
+	w.RegisterWorkflowWithOptions(func(_ workflow.Context, input string) (string, error) { return input, nil },
+		workflow.RegisterOptions{Name: "Workflow"})
+	require.NoError(t, w.Start())
+	defer w.Stop()
+	var output string
+	require.NoError(t, c.GetWorkflow(t.Context(), "w", run).Get(t.Context(), &output))
+	require.Equal(t, "input", output)
 }
 
 func TestManyKillsWhileItStarts(t *testing.T) {
@@ -123,6 +151,26 @@ func TestSearchAttributesAreRegistered(t *testing.T) {
 	require.NoError(t, err)
 	first.kill()
 	requireSearchAttributes(t, dial(t, launch(t, "--db", database, "--headless").serving()))
+}
+
+func TestSearchAttributesFindWorkflows(t *testing.T) {
+	t.Parallel()
+	c := dial(t, launch(t, "--ephemeral", "--headless").serving())
+	_, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: "w", TaskQueue: "nobody",
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			temporal.NewSearchAttributeKeyKeyword("AgentStatus").ValueSet("running"),
+			temporal.NewSearchAttributeKeyInt64("AgentTurn").ValueSet(3),
+		),
+	}, "Workflow", "input")
+	require.NoError(t, err)
+	until(t, func() bool { // visibility follows a moment later
+		resp, err := c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+			Query: `AgentStatus = "running" AND AgentTurn > 2`,
+		})
+		require.NoError(t, err)
+		return resp.Count == 1
+	})
 }
 
 func requireSearchAttributes(t *testing.T, c client.Client) {

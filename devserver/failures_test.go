@@ -97,6 +97,10 @@ func TestADatabaseThatCannotServeIsRefused(t *testing.T) {
 			},
 			"has schema version 999",
 		},
+		"gone, but not its log": {
+			func(_ *testing.T, path string) error { return os.WriteFile(path+"-wal", []byte("frames"), 0o600) },
+			"put the database back",
+		},
 		"a folder":       {func(_ *testing.T, path string) error { return os.Mkdir(path, 0o700) }, "is not a file"},
 		"in no folder":   {func(_ *testing.T, path string) error { return os.Remove(filepath.Dir(path)) }, "does not exist"},
 		"lock forbidden": {func(_ *testing.T, path string) error { return os.Mkdir(path+".lock", 0o700) }, "lock database"},

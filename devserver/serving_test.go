@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/workflowservice/v1"
@@ -79,14 +80,40 @@ func TestASecondSignalKills(t *testing.T) {
 	p := launch(t, "--ephemeral", "--headless", "--address-file", addressFile)
 	p.serving()
 	p.signal(syscall.SIGTERM)
-	for fileExists(addressFile) { // removing it is the first thing that a clean exit does
-	}
-	for p.cmd.Process.Signal(syscall.SIGTERM) == nil && !hasEnded(p.cmd.Process.Pid) {
-	}
+	until(t, func() bool { return !fileExists(addressFile) }) // removing it is the first thing that a clean exit does
+	until(t, func() bool { return p.cmd.Process.Signal(syscall.SIGTERM) != nil || hasEnded(p.cmd.Process.Pid) })
 	p.end()
 	status := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	require.True(t, status.Signaled(), "it ended in its own time: %v", p.cmd.ProcessState)
 	require.Equal(t, syscall.SIGTERM, status.Signal())
+}
+
+func TestASignalWhileItStartsIsACleanExit(t *testing.T) {
+	t.Parallel()
+	database, addressFile := databaseIn(t), filepath.Join(t.TempDir(), "address.json")
+	for _, sign := range []string{".lock", "-wal"} { // early and late
+		p := launch(t, "--db", database, "--address-file", addressFile)
+		until(t, func() bool { return fileExists(database + sign) })
+		p.signal(syscall.SIGTERM)
+		p.end() // it may have come as far as the serving line
+		require.Equal(t, exitOK, p.cmd.ProcessState.ExitCode())
+		require.Empty(t, p.stderr.String())
+		require.NoFileExists(t, addressFile)
+	}
+}
+
+// until waits for a condition, at most as long as the test may last.
+func until(t *testing.T, condition func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatal("the condition did not come true")
+		}
+	}
 }
 
 func fileExists(path string) bool {
