@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -52,4 +53,15 @@ func invalidOutput(tool string, cause error) error {
 		Message: fmt.Sprintf("tool %q answered with something that cannot be shown: %s", tool, clip(cause.Error())),
 		Cause:   cause,
 	}
+}
+
+// encode writes JSON for a reader who is not a browser: < and > stay as they are.
+func encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }

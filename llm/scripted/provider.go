@@ -70,7 +70,7 @@ func (p *Provider) Prepare(_ context.Context, config session.CallConfig) (*llm.P
 		m, ok = p.config.Default, !p.config.Default.isZero()
 	}
 	if config.Provider != p.config.Name || !ok {
-		return nil, llm.Errorf(llm.NoAdapter, fmt.Sprintf("provider %q has no model %q of provider %q", p.config.Name, config.Model, config.Provider), nil)
+		return nil, llm.Errorf(llm.NoAdapter, fmt.Sprintf("provider %q does not serve the route %s/%s", p.config.Name, config.Provider, config.Model), nil)
 	}
 	if m.PrepareFailure != nil {
 		return nil, &llm.Error{Failure: *m.PrepareFailure}

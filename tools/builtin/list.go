@@ -37,7 +37,7 @@ func listing(ctx context.Context, root *os.Root, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer dir.Close() //nolint:errcheck // opened for reading
+	defer dir.Close() // opened for reading
 	info, err := dir.Stat()
 	if err != nil {
 		return "", err

@@ -60,7 +60,7 @@ func within[T any](w workspace, path string, call func(root *os.Root, path strin
 	if err != nil {
 		return none, fileError(FileFailed, "the workspace cannot be opened")
 	}
-	defer root.Close() //nolint:errcheck // a read-only handle
+	defer root.Close() // a read-only handle
 	out, err := call(root, local)
 	if err != nil {
 		return none, explain(path, err)
