@@ -9,14 +9,13 @@ import (
 	"github.com/everturn/everturn/session"
 )
 
-// Hydrate puts stored bodies back in the places of the artifacts that stand for them: message content and arguments of
-// tool calls that were too large for the workflow. Records without such a body are returned as they are. See
-// architecture A3.4.
+// Hydrate puts stored bodies back in the places of what stands for them: message content and arguments of tool calls
+// that were too large for the workflow. Records without such a body are returned as they are; records is not changed.
+// See architecture A3.4.
 func (s *Store) Hydrate(ctx context.Context, records []session.Record) ([]session.Record, error) {
-	h := hydrator{ctx: ctx, store: s}
 	out := slices.Clone(records)
 	for i, r := range records {
-		e, err := h.event(r.Event)
+		e, err := s.hydrateEvent(ctx, r.Event)
 		if err != nil {
 			return nil, fmt.Errorf("event %d %s: %w", r.Seq, r.Event.Type(), err)
 		}
@@ -27,27 +26,22 @@ func (s *Store) Hydrate(ctx context.Context, records []session.Record) ([]sessio
 	return out, nil
 }
 
-// A hydrator returns nil where nothing is to be put back.
-type hydrator struct {
-	ctx   context.Context // of one call
-	store *Store
-}
-
-func (h hydrator) event(e session.Event) (session.Event, error) {
+// hydrateEvent returns nil if nothing is to be put back.
+func (s *Store) hydrateEvent(ctx context.Context, e session.Event) (session.Event, error) {
 	switch e := e.(type) {
 	case session.InboxSpliced:
-		inserted, changed, err := h.messages(e.Inserted)
+		inserted, changed, err := s.hydrateMessages(ctx, e.Inserted)
 		e.Inserted = inserted
 		return orNil(changed, e), err
 	case session.UserMessage:
-		m, changed, err := h.message(e.Message)
+		m, changed, err := s.hydrateMessage(ctx, e.Message)
 		return orNil(changed, session.UserMessage{Message: m}), err
 	case session.ToolResult:
-		m, changed, err := h.message(e.Message)
+		m, changed, err := s.hydrateMessage(ctx, e.Message)
 		e.Message = m
 		return orNil(changed, e), err
 	case session.ToolCall:
-		return h.call(e)
+		return s.hydrateCall(ctx, e)
 	}
 	return nil, nil
 }
@@ -59,11 +53,11 @@ func orNil(changed bool, e session.Event) session.Event {
 	return nil
 }
 
-func (h hydrator) call(e session.ToolCall) (session.Event, error) {
+func (s *Store) hydrateCall(ctx context.Context, e session.ToolCall) (session.Event, error) {
 	if e.ArgumentsBlob == nil {
 		return nil, nil
 	}
-	text, err := h.store.Blob(h.ctx, e.ArgumentsBlob.SHA256)
+	text, err := s.Blob(ctx, e.ArgumentsBlob.SHA256)
 	if err != nil {
 		return nil, fmt.Errorf("arguments of call %s: %w", e.CallID, err)
 	}
@@ -71,10 +65,10 @@ func (h hydrator) call(e session.ToolCall) (session.Event, error) {
 	return e, nil
 }
 
-func (h hydrator) messages(in []session.Message) (out []session.Message, changed bool, err error) {
+func (s *Store) hydrateMessages(ctx context.Context, in []session.Message) (out []session.Message, changed bool, err error) {
 	out = slices.Clone(in)
 	for i, m := range in {
-		full, ok, err := h.message(m)
+		full, ok, err := s.hydrateMessage(ctx, m)
 		if err != nil {
 			return nil, false, err
 		}
@@ -83,8 +77,8 @@ func (h hydrator) messages(in []session.Message) (out []session.Message, changed
 	return out, changed, nil
 }
 
-func (h hydrator) message(m session.Message) (session.Message, bool, error) {
-	content, changed, err := h.content(m.Content)
+func (s *Store) hydrateMessage(ctx context.Context, m session.Message) (session.Message, bool, error) {
+	content, changed, err := s.hydrateContent(ctx, m.Content)
 	if err != nil {
 		return m, false, fmt.Errorf("message %s: %w", m.ID, err)
 	}
@@ -92,10 +86,10 @@ func (h hydrator) message(m session.Message) (session.Message, bool, error) {
 	return m, changed, nil
 }
 
-func (h hydrator) content(in session.Content) (out session.Content, changed bool, err error) {
+func (s *Store) hydrateContent(ctx context.Context, in session.Content) (out session.Content, changed bool, err error) {
 	out = make(session.Content, 0, len(in))
 	for _, b := range in {
-		full, ok, err := h.block(b)
+		full, ok, err := s.hydrateBlock(ctx, b)
 		if err != nil {
 			return nil, false, err
 		}
@@ -107,29 +101,28 @@ func (h hydrator) content(in session.Content) (out session.Content, changed bool
 	return out, true, nil
 }
 
-func (h hydrator) block(b session.Block) (session.Content, bool, error) {
+func (s *Store) hydrateBlock(ctx context.Context, b session.Block) (session.Content, bool, error) {
 	switch b := b.(type) {
 	case session.Artifact:
 		if b.MediaType == session.StoredContent {
-			full, err := loadContent(h.ctx, h.store, b)
+			full, err := s.storedContent(ctx, b)
 			return full, true, err
 		}
 	case session.ToolResultBlock:
-		full, changed, err := h.content(b.Content)
+		full, changed, err := s.hydrateContent(ctx, b.Content)
 		b.Content = full
 		return session.Content{b}, changed, err
 	}
 	return session.Content{b}, false, nil
 }
 
-// loadContent reads message content that was set aside by [storeContent].
-func loadContent(ctx context.Context, st *Store, ref session.Artifact) (session.Content, error) {
-	data, err := st.Blob(ctx, ref.SHA256)
-	if err != nil {
-		return nil, fmt.Errorf("stored content: %w", err)
+// storedContent reads message content that was set aside.
+func (s *Store) storedContent(ctx context.Context, ref session.Artifact) (c session.Content, err error) {
+	data, err := s.Blob(ctx, ref.SHA256)
+	if err == nil {
+		err = json.Unmarshal(data, &c)
 	}
-	var c session.Content
-	if err := json.Unmarshal(data, &c); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("stored content %s: %w", ref.SHA256, err)
 	}
 	return c, nil

@@ -33,7 +33,7 @@ type span struct {
 // The epoch must not be fenced: a higher claimed one is a [*FencedError] and nothing is written. Appending the same
 // records to the same base again yields the same head. Nobody sees the records until somebody records the head.
 //
-// A tool call whose arguments were set aside as a blob gets its text back. See spec §2.1.
+// What stands for stored bodies is replaced by them, see [Store.Hydrate]: a persisted log is complete in itself.
 func (s *Store) Append(ctx context.Context, sessionID string, epoch int64, base Head, records []session.Record) (Head, error) {
 	head, err := s.append(ctx, sessionID, epoch, base, records)
 	if err != nil {
@@ -50,7 +50,10 @@ func (s *Store) append(ctx context.Context, sessionID string, epoch int64, base 
 	if err != nil || len(records) == 0 {
 		return base, err
 	}
-	if records, err = s.wholeRecords(ctx, base.Count, records); err != nil {
+	if err := checkSeqs(base.Count, records); err != nil {
+		return Head{}, err
+	}
+	if records, err = s.Hydrate(ctx, records); err != nil {
 		return Head{}, err
 	}
 	seed, err := s.seedLength(ctx, sessionID)
@@ -75,24 +78,14 @@ func (s *Store) append(ctx context.Context, sessionID string, epoch int64, base 
 	return head, nil
 }
 
-// wholeRecords checks the seqs and puts set-aside arguments back.
-func (s *Store) wholeRecords(ctx context.Context, first int64, records []session.Record) ([]session.Record, error) {
-	out := make([]session.Record, len(records))
+// checkSeqs refuses records that do not go on where the log ends.
+func checkSeqs(first int64, records []session.Record) error {
 	for i, r := range records {
 		if want := first + int64(i); r.Seq != want {
-			return nil, fmt.Errorf("event %d of %d has seq %d, the log goes on at %d (load the log again)", i, len(records), r.Seq, want)
+			return fmt.Errorf("event %d of %d has seq %d, the log goes on at %d (load the log again)", i, len(records), r.Seq, want)
 		}
-		if call, ok := r.Event.(session.ToolCall); ok && call.ArgumentsBlob != nil {
-			text, err := s.Blob(ctx, call.ArgumentsBlob.SHA256)
-			if err != nil {
-				return nil, fmt.Errorf("event %d: arguments of call %q: %w", r.Seq, call.CallID, err)
-			}
-			call.Arguments, call.ArgumentsBlob = string(text), nil
-			r = session.Record{Seq: r.Seq, Time: r.Time, Event: call, Surface: r.Surface, Sources: r.Sources, Ignorable: r.Ignorable}
-		}
-		out[i] = r
 	}
-	return out, nil
+	return nil
 }
 
 // firstOf returns the first seq of the segment a head names, as far as it is known.
