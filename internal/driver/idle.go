@@ -1,5 +1,7 @@
 package driver
 
+import "fmt"
+
 // drain lets the activity converge after a turn: the next turn, or flush and idle. See spec §4.1, architecture A3.3.
 func (d *Driver) drain() bool {
 	s := d.state
@@ -53,6 +55,9 @@ func (d *Driver) idle() bool {
 func (d *Driver) onResumed() {
 	s := d.state
 	s.Roll, s.Rolling = false, false
+	if s.Retry != nil {
+		s.Awaiting = d.timer("retry", max(0, s.Retry.DueMS-d.now), fmt.Sprintf("retry %d", s.Retry.Number))
+	}
 	if s.FlushAt != "" {
 		s.FlushAt = d.timer("flush", flushRetryMS, "store refused: flush again")
 	}

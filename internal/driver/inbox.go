@@ -223,7 +223,10 @@ func (d *Driver) discarded(id string) {
 
 // ended remembers what became of a message, for callers who await it.
 func (d *Driver) ended(e Ended) {
-	d.state.Ended = newest(append(d.state.Ended, e), endedLimit)
+	d.state.Ended = append(d.state.Ended, e)
+	if n := len(d.state.Ended) - endedLimit; n > 0 {
+		d.state.Ended = slices.Delete(d.state.Ended, 0, n)
+	}
 }
 
 // claim takes the input of a proposed step: all of next-step, then one prompt if this is the turn's first proposal.

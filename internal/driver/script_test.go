@@ -59,12 +59,12 @@ func runScript(t *testing.T, text string, rolls bool) *world {
 		if act = strings.TrimSpace(act); act == "" {
 			continue
 		}
-		w.path = append(w.path, "> "+act)
+		w.say("> %s", act)
 		if !w.look(act) {
 			w.act(act)
 			records := w.log.Records()[w.traced:]
 			w.traced += len(records)
-			require.Equal(t, strings.TrimSpace(want), w.tracer.Trace(records), "%s\npath:\n%s", act, strings.Join(w.path, "\n"))
+			require.Equal(t, strings.TrimSpace(want), w.tracer.Trace(records), "%s\n%s", act, w.showPath())
 		}
 	}
 	if s := w.state(); s.Phase == Closed || !s.Disposing {
@@ -93,14 +93,14 @@ func (w *world) look(line string) bool {
 	case "phase":
 		got = string(w.state().Phase)
 	case "closed":
-		require.NotNil(w.t, w.closed, "path:\n%s", strings.Join(w.path, "\n"))
+		require.NotNil(w.t, w.closed, "%s\n%s", line, w.showPath())
 		if w.closed.Canceled {
 			got = "canceled"
 		}
 	default:
 		return false
 	}
-	require.Equal(w.t, rest, got, "%s\npath:\n%s", line, strings.Join(w.path, "\n"))
+	require.Equal(w.t, rest, got, "%s\n%s", line, w.showPath())
 	return true
 }
 

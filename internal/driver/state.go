@@ -130,7 +130,7 @@ type Ended struct {
 	Discarded bool // left the inbox without being claimed
 }
 
-// endedLimit bounds State.Ended, and with it State.Claimed and State.Dropped: the newest stay.
+// endedLimit bounds State.Ended, State.Claimed and State.Dropped.
 const endedLimit = 128
 
 // Status is running from the accepted wake until the drain has converged. See spec §3.7.

@@ -83,7 +83,7 @@ func (d *Driver) propose() bool {
 		return false
 	}
 	s.Batch = d.claim()
-	s.Claimed = newest(append(s.Claimed, s.Batch...), endedLimit)
+	s.Claimed = bounded(append(s.Claimed, s.Batch...))
 	s.First, s.Attempt, s.Assembly = false, 1, ""
 	d.startStep()
 	return false
@@ -170,16 +170,16 @@ func (d *Driver) stepOver(owed bool) {
 func (d *Driver) drop(reason string) {
 	s := d.state
 	for _, id := range s.Batch {
-		s.Dropped = newest(append(s.Dropped, id), endedLimit)
+		s.Dropped = bounded(append(s.Dropped, id))
 		d.notify("agent/inbox/dropped", note{ID: id, Turn: s.Turn, Reason: reason})
 	}
 	s.Batch = nil
 }
 
-// newest keeps the last n entries of a list.
-func newest[T any](list []T, n int) []T {
-	if len(list) <= n {
-		return list
+// bounded keeps a list of ids short: what opened the turn and what is newest stays.
+func bounded(ids []string) []string {
+	if n := len(ids) - endedLimit; n > 0 {
+		return slices.Delete(ids, endedLimit/2, endedLimit/2+n)
 	}
-	return slices.Clone(list[len(list)-n:])
+	return ids
 }

@@ -1,0 +1,423 @@
+package driver
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+)
+
+var (
+	seedFlag  = flag.Uint64("seed", 0, "seed of the random schedules; 0 picks one")
+	walksFlag = flag.Int("walks", 3000, "how many random schedules")
+)
+
+// TestRandomSchedules walks at random: every kind of input, effects that end in any order and any way, rollovers at any
+// point. After every input all laws hold; in the end nothing is lost, doubled or stuck.
+func TestRandomSchedules(t *testing.T) {
+	t.Parallel()
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano()) % 1_000_000_000
+	}
+	const groups = 4
+	for g := range groups {
+		t.Run(fmt.Sprint(g), func(t *testing.T) {
+			t.Parallel()
+			for i := range max(1, *walksFlag/groups) {
+				w := newWalker(t, seed+uint64(i*groups+g))
+				w.walk()
+				if t.Failed() {
+					return
+				}
+			}
+		})
+	}
+}
+
+// A walker drives a world at random.
+type walker struct {
+	*world
+	r        *rand.Rand
+	accepted map[string]int // messages by id, as accepted
+	ids      int
+	calls    int
+}
+
+func newWalker(t testing.TB, seed uint64) *walker {
+	w := &walker{world: unborn(t), r: rand.New(rand.NewPCG(seed, 1)), accepted: map[string]int{}}
+	w.say("go test -run TestRandomSchedules ./internal/driver -args -walks 1 -seed %d", seed)
+	w.hold = true
+	return w
+}
+
+func (w *walker) chance(n int) bool { return w.r.IntN(n) == 0 }
+
+func (w *walker) walk() {
+	for range 10 + w.r.IntN(60) {
+		if w.chance(3) {
+			w.ask()
+		} else {
+			w.answer()
+		}
+		if w.chance(15) {
+			w.restore() // a worker crashed: Temporal replays it to the same state
+		}
+		if w.chance(10) && w.state().Rolling {
+			w.rollover()
+		}
+	}
+	w.drain()
+	w.account()
+}
+
+// ask feeds something that a caller asks for.
+func (w *walker) ask() {
+	if w.chance(12) {
+		w.feed(RollAsked{})
+		return
+	}
+	if w.chance(6) {
+		batch := Batch{Ref: w.ref()}
+		for range 1 + w.r.IntN(4) {
+			batch.Acts = append(batch.Acts, w.request(""))
+		}
+		w.feedAsked(batch)
+		return
+	}
+	w.feedAsked(w.request(w.ref()))
+}
+
+// feedAsked remembers which messages were accepted.
+func (w *walker) feedAsked(in Input) {
+	w.feed(in)
+	if b, ok := in.(Batch); ok {
+		require.Len(w.t, w.receipt.Receipts, len(b.Acts), "one receipt per act")
+		for i, act := range b.Acts {
+			w.noteAccepted(act, w.receipt.Receipts[i])
+		}
+		return
+	}
+	w.noteAccepted(in, w.receipt)
+}
+
+func (w *walker) noteAccepted(in Input, r Receipt) {
+	switch in := in.(type) {
+	case Sent:
+		if r.Disposition != Refused {
+			w.accepted[in.Message.ID]++
+		}
+	case Replaced:
+		if r.Disposition == Done && *r.Found {
+			w.accepted[in.Message.ID]++
+		}
+	}
+}
+
+func (w *walker) request(ref string) Input {
+	switch w.r.IntN(20) {
+	case 0:
+		return Removed{Ref: ref, ID: w.anyPending()}
+	case 1:
+		m := w.message()
+		return Replaced{Ref: ref, ID: w.anyPending(), Message: m, Bytes: len(m.Text())}
+	case 2:
+		return Cleared{Ref: ref}
+	case 3, 4, 5:
+		via := ViaAPI
+		if w.chance(8) {
+			via = ViaNative
+		}
+		return CancelAsked{Ref: ref, Cause: w.anyCause(), KeepInbox: w.chance(2), Via: via}
+	case 6:
+		if w.chance(6) {
+			return DisposeAsked{Ref: ref, Native: w.chance(2)}
+		}
+		fallthrough
+	default:
+		m := w.message()
+		target := session.NextTurn
+		if w.chance(2) {
+			target = session.NextStep
+		}
+		return Sent{Ref: ref, Message: m, Bytes: len(m.Text()), Target: target, Wakeup: !w.chance(3)}
+	}
+}
+
+func (w *walker) message() session.Message {
+	w.ids++
+	size := 0
+	if w.chance(50) {
+		size = 30_000
+	}
+	return user(fmt.Sprintf("m%d", w.ids), size)
+}
+
+func (w *walker) anyPending() string {
+	all := slices.Concat(w.state().NextStep, w.state().NextTurn)
+	if len(all) == 0 || w.chance(10) {
+		return "nobody"
+	}
+	return all[w.r.IntN(len(all))].ID
+}
+
+func (w *walker) anyCause() session.Cause {
+	return []session.Cause{{Kind: session.CauseUser}, {Kind: session.CauseParent}, {Kind: session.CauseHook, Reason: "why"},
+		{Kind: session.CauseDisposed}}[w.r.IntN(4)]
+}
+
+// answer ends one open effect, whichever.
+func (w *walker) answer() {
+	if len(w.open) == 0 {
+		return
+	}
+	r := w.open[w.r.IntN(len(w.open))]
+	switch e := r.effect.(type) {
+	case StartSetup:
+		w.born(w.r.IntN(4))
+	case StartPersist:
+		w.persisted(!w.chance(5))
+	case StartTimer:
+		w.drop(r)
+		w.feed(TimerFired{ID: r.id})
+	case StartStep:
+		w.answerStep(r, e.In)
+	case StartTool:
+		w.answerTool(r)
+	}
+	if w.chance(10) { // a late answer to something that ended already
+		w.feed(StepDone{ID: r.id})
+		w.feed(ToolDone{ID: r.id})
+	}
+}
+
+func (w *walker) answerStep(r *running, in work.StepIn) {
+	if w.chance(8) {
+		w.drop(r)
+		why := LostExhausted
+		if r.cancelled {
+			why = LostCancelled
+		}
+		w.feed(StepLost{ID: r.id, Why: why, Message: "gone"})
+		return
+	}
+	a := w.anyAnswer(r, in)
+	a.acts = w.anyActs()
+	a.chunks = w.r.IntN(3)
+	w.stepDone(a)
+}
+
+// anyAnswer is what a Step may say in its situation.
+func (w *walker) anyAnswer(r *running, in work.StepIn) answer {
+	again := in.Attempt > 1 // the step is open and its users are committed
+	users := in.Batch
+	if w.chance(6) {
+		users = users[:w.r.IntN(len(users)+1)]
+	}
+	if w.chance(10) {
+		users = append(slices.Clone(users), w.message().ID)
+	}
+	if users == nil {
+		users = []string{}
+	}
+	stopped := r.cancelled || w.chance(20)
+	switch n := w.r.IntN(10); {
+	case stopped && n < 2:
+		return answer{outcome: work.StepMessage, interrupted: true, users: users}
+	case stopped && n < 5:
+		return answer{outcome: work.StepCancelled, entered: again || w.chance(2), committed: !again && w.chance(2), unwritten: false, users: users}
+	case stopped && n < 7:
+		return answer{outcome: work.StepAttempt, users: users}
+	case n < 2:
+		return answer{outcome: work.StepMessage, finish: session.FinishStop, users: users, empty: w.chance(4)}
+	case n < 3:
+		return answer{outcome: work.StepMessage, finish: session.FinishMaxTokens, users: users}
+	case n < 7:
+		return answer{outcome: work.StepMessage, finish: session.FinishToolCalls, users: users, calls: w.anyCalls()}
+	case n < 8:
+		a := answer{outcome: work.StepAttempt, finish: session.FinishError, users: users, failure: &session.Failure{Code: "SERVER", Message: "failed"}}
+		if !w.chance(3) {
+			a.recovery = &work.Recovery{Provider: "p", Mode: "normal", DelayMS: 10, Retry: in.Attempt, Maximum: 5}
+		}
+		if w.chance(4) {
+			a.recovery = &work.Recovery{}
+		}
+		return a
+	case again || n < 9:
+		a := answer{outcome: work.StepFailed, failure: &session.Failure{Code: "UNKNOWN", Message: "failed"}, users: users}
+		switch {
+		case again:
+			a.entered = true
+		case w.chance(3):
+			a.entered = true
+		case w.chance(3):
+			a.committed = true
+		case w.chance(3):
+			a.unwritten = true
+		}
+		return a
+	case in.Owed || w.chance(2):
+		return answer{outcome: work.StepRejected}
+	default:
+		return answer{outcome: work.StepEmpty}
+	}
+}
+
+func (w *walker) anyCalls() []work.Call {
+	var out []work.Call
+	for range 1 + w.r.IntN(5) {
+		w.calls++
+		out = append(out, work.Call{ID: fmt.Sprintf("c%d", w.calls), Name: "echo", Arguments: "{}", Parallel: !w.chance(3)})
+	}
+	return out
+}
+
+// anyActs are calls of plugin.Agent made inside a hook.
+func (w *walker) anyActs() []work.Act {
+	var out []work.Act
+	for w.chance(6) {
+		if w.chance(4) {
+			cause := w.anyCause()
+			out = append(out, work.Act{Kind: work.ActCancel, Cause: &cause, KeepInbox: w.chance(2)})
+			continue
+		}
+		m := w.message()
+		target := session.NextTurn
+		if w.chance(2) {
+			target = session.NextStep
+		}
+		out = append(out, work.Act{Kind: work.ActSend, Message: &m, Target: target, Wakeup: w.chance(2)})
+		w.accepted[m.ID]++
+	}
+	return out
+}
+
+func (w *walker) answerTool(r *running) {
+	w.drop(r)
+	if w.chance(8) {
+		w.feed(ToolLost{ID: r.id, Why: LostExhausted, Message: "gone"})
+		return
+	}
+	out := work.ToolOut{Content: session.TextContent("result"), IsError: w.chance(4), Concludes: w.chance(6), Acts: w.anyActs()}
+	for w.chance(5) {
+		m := w.message()
+		out.Contexts = append(out.Contexts, m)
+		w.accepted[m.ID]++
+	}
+	w.feed(ToolDone{ID: r.id, Out: out})
+}
+
+// drain ends every effect the ordinary way: the agent must become idle.
+func (w *walker) drain() {
+	w.hold = false
+	for range 2000 {
+		switch {
+		case w.state().Rolling:
+			w.rollover()
+		case len(w.open) == 0:
+			if !w.state().Quiet() {
+				w.failf("stuck in %s", w.state().Phase)
+			}
+			return
+		default:
+			w.endOne()
+		}
+	}
+	w.failf("never idle: %s", w.state().Phase)
+}
+
+func (w *walker) endOne() {
+	r := w.open[w.r.IntN(len(w.open))]
+	switch e := r.effect.(type) {
+	case StartSetup:
+		w.born(0)
+	case StartPersist:
+		w.persisted(true)
+	case StartTimer:
+		w.drop(r)
+		w.feed(TimerFired{ID: r.id})
+	case StartStep:
+		w.stepDone(answer{outcome: work.StepMessage, finish: session.FinishStop, chunks: 1})
+	case StartTool:
+		w.toolDone(e.In.Call.ID, work.ToolOut{Content: session.TextContent("result"), Concludes: true})
+	}
+}
+
+// A fate is what became of the messages of one id.
+type fate struct{ inserted, pending, claimed, discarded, entered, dropped int }
+
+// account closes the books: every accepted message is exactly one of pending, discarded, entered or dropped, and nobody
+// waits for a receipt.
+func (w *walker) account() {
+	w.t.Helper()
+	fates := w.fates()
+	for id, n := range w.accepted {
+		if fates[id] == nil || fates[id].inserted != n {
+			w.failf("%s was accepted %d times, and inserted: %+v", id, n, fates[id])
+		}
+	}
+	for id, f := range fates {
+		if f.inserted != f.pending+f.claimed+f.discarded {
+			w.failf("%s is lost or doubled: %+v", id, *f)
+		}
+		if f.inserted > 0 && f.claimed != f.entered+f.dropped {
+			w.failf("%s was claimed, and neither entered nor dropped: %+v", id, *f)
+		}
+	}
+	w.checkReplies()
+	if _, open := w.log.State().Turn(); open {
+		w.failf("a turn is open")
+	}
+}
+
+// fates reads the log and the notifications.
+func (w *walker) fates() map[string]*fate {
+	out := map[string]*fate{}
+	of := func(id string) *fate {
+		if out[id] == nil {
+			out[id] = &fate{}
+		}
+		return out[id]
+	}
+	var box session.Inbox
+	for _, r := range w.log.Records() {
+		switch e := r.Event.(type) {
+		case session.UserMessage:
+			of(e.ID).entered++
+		case session.InboxSpliced:
+			list := box.NextTurn
+			if e.Target == session.NextStep {
+				list = box.NextStep
+			}
+			for _, m := range list[e.Start : e.Start+e.RemovedCount] {
+				if e.Outcome == session.OutcomeCanceled {
+					of(m.ID).discarded++
+				} else {
+					of(m.ID).claimed++
+				}
+			}
+			for _, m := range e.Inserted {
+				of(m.ID).inserted++
+			}
+			require.NoError(w.t, box.Apply(e))
+		}
+	}
+	for _, m := range slices.Concat(box.NextStep, box.NextTurn) {
+		of(m.ID).pending++
+	}
+	for _, n := range w.notes {
+		if rest, ok := strings.CutPrefix(n, "dropped("); ok {
+			id, _, _ := strings.Cut(rest, ",")
+			of(id).dropped++
+		}
+	}
+	return out
+}
