@@ -138,7 +138,7 @@ func TestALostRaceForAnInternalPort(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	thief := func(times string) *process {
-		cmd := exec.Command(self, "--db", databaseIn(t), "--port=0", "--ui-port=0")
+		cmd := exec.Command(self, "--exit-with-parent", "--port=0", "--ui-port=0", "--db", databaseIn(t))
 		cmd.Env = append(os.Environ(), stealVar+"="+times)
 		return launchCommand(t, cmd)
 	}

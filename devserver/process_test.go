@@ -27,10 +27,11 @@ type process struct {
 	ended  bool
 }
 
-// launch starts the program on free ports; it is killed when the test ends, if it still runs.
+// launch starts the program on free ports. It is killed when the test ends, if it still runs, and does not outlive a
+// test binary that is itself killed.
 func launch(t *testing.T, args ...string) *process {
 	t.Helper()
-	return launchCommand(t, exec.Command(program, append([]string{"--port=0", "--ui-port=0"}, args...)...))
+	return launchCommand(t, exec.Command(program, append([]string{"--exit-with-parent", "--port=0", "--ui-port=0"}, args...)...))
 }
 
 func launchCommand(t *testing.T, cmd *exec.Cmd) *process {
