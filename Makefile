@@ -21,7 +21,7 @@ server: $(SERVER)
 $(SERVER): $(wildcard devserver/*.go devserver/internal/*/*.go) devserver/go.mod devserver/go.sum
 	@echo "building the embedded Temporal server (some minutes the first time)"
 	@mkdir -p $(BIN)
-	@cd devserver && $(GO) build -trimpath -ldflags "-s -w" -o $(SERVER) .
+	@cd devserver && $(GO) build -ldflags "-s -w" -o $(SERVER) .
 
 $(BIN)/starter: FORCE
 	@mkdir -p $(BIN)

@@ -55,7 +55,7 @@ func (a *app) startServer(ctx context.Context, o serverOptions) (served, error) 
 }
 
 func (a *app) startEmbedded(ctx context.Context, path, home string, o serverOptions) (served, error) {
-	args := []string{"--exit-with-parent", "--log-level", "fatal"}
+	args := []string{"--parent-pid", fmt.Sprint(os.Getpid()), "--log-level", "fatal"}
 	if o.ephemeral {
 		args = append(args, "--ephemeral", "--port", "0", "--ui-port", "0")
 	} else {
@@ -246,7 +246,7 @@ func (a *app) buildServer(ctx context.Context, source, version, path string) err
 func (a *app) goBuild(ctx context.Context, source, version, path string) error {
 	var cmd *exec.Cmd
 	if source != "" {
-		cmd = exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path+".part", ".")
+		cmd = exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", path+".part", ".")
 		cmd.Dir = source
 	} else {
 		cmd = exec.CommandContext(ctx, "go", "install", "-ldflags", "-s -w", serverPackage+"@"+version)
