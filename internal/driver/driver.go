@@ -79,7 +79,7 @@ func (d *Driver) apply(in Input) {
 	case TimerFired:
 		d.onTimer(in)
 	case RollAsked:
-		d.state.Roll = true
+		d.state.Roll = d.state.Phase != Closed
 	case Resumed:
 		d.onResumed()
 	default:

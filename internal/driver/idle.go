@@ -51,7 +51,7 @@ func (d *Driver) idle() bool {
 	}
 }
 
-// onResumed goes on in a new run: what waits for time is armed again.
+// onResumed goes on in a new run: what waits for time is armed again, for the time that is left.
 func (d *Driver) onResumed() {
 	s := d.state
 	s.Roll, s.Rolling = false, false

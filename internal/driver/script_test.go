@@ -53,6 +53,16 @@ func runScript(t *testing.T, text string, rolls bool) *world {
 		w.born(0)
 		w.notes = nil
 	}
+	runLines(w, text)
+	if s := w.state(); s.Phase == Closed || !s.Disposing {
+		w.checkReplies()
+	}
+	return w
+}
+
+// runLines carries out a script, line by line.
+func runLines(w *world, text string) {
+	w.t.Helper()
 	for line := range strings.SplitSeq(text, "\n") {
 		line, _, _ = strings.Cut(line, " --")
 		act, want, _ := strings.Cut(line, "=>")
@@ -64,13 +74,9 @@ func runScript(t *testing.T, text string, rolls bool) *world {
 			w.act(act)
 			records := w.log.Records()[w.traced:]
 			w.traced += len(records)
-			require.Equal(t, strings.TrimSpace(want), w.tracer.Trace(records), "%s\n%s", act, w.showPath())
+			require.Equal(w.t, strings.TrimSpace(want), w.tracer.Trace(records), "%s\n%s", act, w.showPath())
 		}
 	}
-	if s := w.state(); s.Phase == Closed || !s.Disposing {
-		w.checkReplies()
-	}
-	return w
 }
 
 // look carries out a line that only looks.

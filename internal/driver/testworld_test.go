@@ -35,6 +35,7 @@ type world struct {
 	cause   *session.Cause // first cancel logged since the turn opened
 	closed  *Close
 	rolled  int
+	latch   latch
 }
 
 // A step of a world's path: an input, or what the test says of itself.
@@ -109,7 +110,7 @@ func (w *world) feed(in Input) {
 		w.append(r)
 	}
 	w.carryOut(effects)
-	w.checkLaws(before.Status(), in)
+	w.checkLaws(before, in)
 	w.settleOpen()
 }
 
@@ -311,7 +312,7 @@ func (w *world) note(n Notify) {
 }
 
 // checkLaws holds after every input.
-func (w *world) checkLaws(statusBefore string, in Input) {
+func (w *world) checkLaws(before State, in Input) {
 	w.t.Helper()
 	s := w.state()
 	if err := Check(s); err != nil {
@@ -337,7 +338,8 @@ func (w *world) checkLaws(statusBefore string, in Input) {
 		}
 	}
 	w.checkQuiet()
-	w.checkWake(statusBefore, in)
+	w.checkWake(before.Status(), in)
+	w.checkLatch(before, in)
 }
 
 func (w *world) checkList(name string, logged []session.Message, held []Pending) {
@@ -388,6 +390,63 @@ func (w *world) checkWake(before string, in Input) {
 			w.failf("a cancel started the driver")
 		}
 	}
+}
+
+// A latch says what a test knows of the driver's latch.
+type latch string
+
+const (
+	latched    latch = "latched"
+	notLatched latch = ""
+	unknown    latch = "unknown" // acts of a hook or a batch decided
+)
+
+// checkLatch follows spec §3.1.4 and §3.1.5 on its own: at convergence a latched wake starts the driver if something is
+// pending, and nothing else does.
+func (w *world) checkLatch(before State, in Input) {
+	s := w.state()
+	w.latch = nextLatch(w.latch, before, in, w.receipt)
+	if s.Disposing {
+		w.latch = notLatched
+	}
+	converged := s.Generation > before.Generation || before.Phase == Birth && s.Phase != Birth
+	if !converged {
+		return
+	}
+	running := s.Status() == StatusRunning
+	switch {
+	case w.latch == latched && !running && s.pending() > 0:
+		w.failf("a latched wake is lost")
+	case w.latch == notLatched && running:
+		w.failf("the driver starts without a wake")
+	}
+	w.latch = notLatched
+}
+
+func nextLatch(now latch, before State, in Input, r Receipt) latch {
+	switch in := in.(type) {
+	case Sent:
+		cancelled := before.Cancelled != nil && before.Cancelled.Kind != session.CauseDisposed
+		waits := before.Phase == Birth || before.Active() && cancelled || before.Phase == Draining && !before.Normal && before.Cancelled == nil
+		if in.Wakeup && r.Disposition != Refused && waits {
+			return latched
+		}
+	case CancelAsked:
+		if before.Active() && !in.KeepInbox {
+			return notLatched
+		}
+	case Batch:
+		return unknown
+	case StepDone:
+		if len(in.Out.Acts) > 0 {
+			return unknown
+		}
+	case ToolDone:
+		if len(in.Out.Acts) > 0 {
+			return unknown
+		}
+	}
+	return now
 }
 
 // find returns the oldest open effect of a kind: setup, step, tool, persist, or the kind of a timer.
