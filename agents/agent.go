@@ -174,7 +174,8 @@ func (a *Agent) State(ctx context.Context) (signals.State, error) {
 	return s, a.wrap("state", a.client.Backend.Query(ctx, a.id, signals.QueryState, nil, &s))
 }
 
-// WhenIdle returns when the agent is idle. It says nothing about any particular message. See spec §3.5.
+// WhenIdle returns when the agent is idle. It says nothing about any particular message. While no worker answers it
+// goes on asking until ctx ends. See spec §3.5.
 func (a *Agent) WhenIdle(ctx context.Context) error {
 	_, err := a.whenIdle(ctx, signals.WhenIdle{})
 	return err
@@ -188,8 +189,8 @@ func (a *Agent) WhenIdleAfter(ctx context.Context, generation int64) (int64, err
 func (a *Agent) whenIdle(ctx context.Context, in signals.WhenIdle) (int64, error) {
 	var out signals.Idle
 	err := a.poll(ctx, func() (bool, error) {
-		err := a.client.Backend.Query(ctx, a.id, signals.QueryWhenIdle, in, &out)
-		return out.Idle, err
+		err := a.patient(a.client.Backend.Query(ctx, a.id, signals.QueryWhenIdle, in, &out))
+		return out.Idle && err == nil, err
 	})
 	return out.Generation, a.wrap("whenIdle", err)
 }
@@ -227,6 +228,14 @@ func (a *Agent) poll(ctx context.Context, done func() (bool, error)) error {
 			pause = min(pause*3/2, a.client.Poll)
 		}
 	}
+}
+
+// patient takes the absence of a worker for something that passes.
+func (a *Agent) patient(err error) error {
+	if errors.Is(err, ErrNoWorker) {
+		return nil
+	}
+	return err
 }
 
 func (a *Agent) wrap(operation string, err error) error {

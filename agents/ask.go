@@ -30,7 +30,8 @@ func (a Answer) Err() error {
 	}
 }
 
-// Ask sends a followup and returns the answer to it, across restarts and rollovers. See architecture A3.10.
+// Ask sends a followup and returns the answer to it, across restarts and rollovers, until ctx ends. See architecture
+// A3.10.
 func (a *Agent) Ask(ctx context.Context, text string) (Answer, error) {
 	id, err := a.Followup(ctx, Text(text))
 	if err != nil {
@@ -39,11 +40,13 @@ func (a *Agent) Ask(ctx context.Context, text string) (Answer, error) {
 	return a.Await(ctx, id)
 }
 
-// Await returns what became of a message when its turn has ended. [ErrClosed] if the agent ended before.
+// Await returns what became of a message when its turn has ended. [ErrClosed] if the agent ended before. While no worker
+// answers it goes on asking until ctx ends.
 func (a *Agent) Await(ctx context.Context, id string) (Answer, error) {
 	var state signals.MessageState
 	err := a.poll(ctx, func() (bool, error) {
-		if err := a.client.Backend.Query(ctx, a.id, signals.QueryMessage, signals.MessageID{ID: id}, &state); err != nil {
+		state = signals.MessageState{State: "pending"}
+		if err := a.patient(a.client.Backend.Query(ctx, a.id, signals.QueryMessage, signals.MessageID{ID: id}, &state)); err != nil {
 			return false, a.wrap("await", err)
 		}
 		switch state.State {

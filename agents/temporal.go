@@ -171,13 +171,16 @@ func read(p *commonpb.Payload, into any) {
 	}
 }
 
+// pollsWithin is how recently a living worker must have polled: a poll waits for at most a minute.
+const pollsWithin = 75 * time.Second
+
 func (b *temporalBackend) Workers(ctx context.Context) (bool, error) {
 	d, err := b.client.DescribeTaskQueue(ctx, b.options.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return false, typed(err)
 	}
 	for _, p := range d.GetPollers() {
-		if time.Since(p.GetLastAccessTime().AsTime()) < 2*time.Minute {
+		if time.Since(p.GetLastAccessTime().AsTime()) < pollsWithin {
 			return true, nil
 		}
 	}

@@ -75,7 +75,9 @@ func (a *app) chatWith(ctx context.Context, s *site, id string) error {
 	if isTerminal(a.in) {
 		return a.talk(ctx, agent)
 	}
-	return a.pipe(ctx, agent)
+	ctx, stop := s.guarded(ctx, a.queue, "what was sent was accepted and waits")
+	defer stop()
+	return because(ctx, a.pipe(ctx, agent))
 }
 
 // openAgent finds agent id; without an id, or for a new one, it creates it.
@@ -110,9 +112,11 @@ func (a *app) askCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			answer, err := agent.Ask(cmd.Context(), args[0])
+			ctx, stop := s.guarded(cmd.Context(), a.queue, "the message was accepted and waits")
+			defer stop()
+			answer, err := agent.Ask(ctx, args[0])
 			if err != nil {
-				return err
+				return because(ctx, err)
 			}
 			return a.showAnswer(agent.ID(), answer)
 		},

@@ -228,6 +228,8 @@ func (a *app) waitCmd() *cobra.Command {
 			if err := s.needWorker(ctx, a.queue, "nothing will change"); err != nil {
 				return err
 			}
+			ctx, stop := s.guarded(ctx, a.queue, "nothing will change")
+			defer stop()
 			if timeout > 0 {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, timeout)
@@ -237,7 +239,7 @@ func (a *app) waitCmd() *cobra.Command {
 				if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 					return fail(exitFailed, fmt.Errorf("agent %s is not idle after %s", agent.ID(), timeout))
 				}
-				return err
+				return because(ctx, err)
 			}
 			return a.print(map[string]bool{"idle": true}, "idle")
 		}),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/everturn/everturn/agents"
@@ -87,6 +88,34 @@ func (a *app) startWorker(ctx context.Context, s *site, drain time.Duration) err
 		r.announce(a)
 	}
 	return a.client(s)
+}
+
+// guarded returns a context that ends, with a clear line, when no worker polls any more: a verb never hangs.
+func (s *site) guarded(ctx context.Context, queue, accepted string) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		for tick := time.NewTicker(5 * time.Second); ; {
+			select {
+			case <-ctx.Done():
+				tick.Stop()
+				return
+			case <-tick.C:
+				if err := s.needWorker(ctx, queue, accepted); err != nil {
+					cancel(err)
+				}
+			}
+		}
+	}()
+	return ctx, func() { cancel(context.Canceled) }
+}
+
+// because prefers the reason a guarded context ended for over what its end caused.
+func because(ctx context.Context, err error) error {
+	var f *failure
+	if err != nil && errors.As(context.Cause(ctx), &f) {
+		return f
+	}
+	return err
 }
 
 // newAgent creates an agent of the definition.
