@@ -34,6 +34,7 @@ func (a *app) logCmd() *cobra.Command {
 	}
 	cmd.Flags().Int64Var(&from, "from", 0, "first event")
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "wait for more")
+	cmd.AddCommand(a.verifyCmd())
 	return cmd
 }
 
