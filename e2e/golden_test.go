@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everturn/everturn/internal/golden"
+	"github.com/everturn/everturn/session"
+)
+
+func TestTheDemoPrintsTheGoldenLog(t *testing.T) { // C-001
+	p := here(t)
+	require.NoError(t, os.Remove(p.path("dev.json"))) // a server of its own
+	r := p.run("demo", "--json")
+	require.Zero(t, r.code, r.err)
+	require.Equal(t, 35, strings.Count(r.out, "\n"))
+	require.Empty(t, r.err)
+	records, err := session.ParseLog([]byte(r.out))
+	require.NoError(t, err)
+	require.NoError(t, golden.Check(records))
+}
+
+func TestTheDemoRunsOnTheLocalEngine(t *testing.T) {
+	p := here(t)
+	r := p.run("demo", "--local", "--json")
+	require.Zero(t, r.code, r.err)
+	records, err := session.ParseLog([]byte(r.out))
+	require.NoError(t, err)
+	require.NoError(t, golden.Check(records))
+}
+
+func TestTheGoldenLogHoldsBetweenProcesses(t *testing.T) { // C-001: server, worker and callers are processes of their own
+	p := here(t)
+	p.worker()
+	loop := p.create("loop", "--definition", golden.Definition).ID()
+	for _, prompt := range golden.Prompts {
+		p.ok("followup", loop, prompt)
+		p.ok("wait", loop, "--timeout", "60s")
+	}
+	records := p.records(loop)
+	require.NoError(t, golden.Check(records))
+	require.Len(t, records, 35)
+}
+
+func TestADeviationFromTheGoldenLogIsShown(t *testing.T) {
+	p := here(t)
+	p.worker()
+	loop := p.create("loop", "--definition", golden.Definition).ID()
+	p.ok("followup", loop, "please echo twice")
+	p.ok("wait", loop)
+	err := golden.Check(p.records(loop))
+	require.ErrorContains(t, err, "deviates")
+	require.ErrorContains(t, err, "want "+golden.Trace)
+	require.ErrorContains(t, err, "have IS+(next-turn:a) TS1")
+}

@@ -1,0 +1,107 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"github.com/everturn/everturn/internal/store"
+	"github.com/everturn/everturn/llm"
+	"github.com/everturn/everturn/llm/scripted"
+	"github.com/everturn/everturn/plugin"
+	"github.com/everturn/everturn/tools"
+	"github.com/everturn/everturn/worker"
+)
+
+// The test program is also a worker, for what the starter's own worker cannot show: tools of every effect class. It is
+// one when this variable names the server.
+const beWorker = "EVERTURN_E2E_WORKER"
+
+// helper is the definition that the worker of this file knows.
+const helper = "helper"
+
+// helperWorker starts this program as a worker. Its tools leave a file for every start in the folder "calls" and end when
+// a file "go" is there.
+func (p *place) helperWorker(script string) *process {
+	p.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	x := p.command(exec.Command(self), append(append([]string(nil), p.env...), beWorker+"="+p.server.Address,
+		"EVERTURN_E2E_QUEUE="+p.queue, "EVERTURN_SCRIPT="+p.write("script.txt", script)))
+	x.says("worker polls")
+	return x
+}
+
+// runWorker is the program of a helper worker.
+func runWorker() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	home := os.Getenv("EVERTURN_HOME")
+	script, err := os.ReadFile(os.Getenv("EVERTURN_SCRIPT"))
+	if err != nil {
+		return err
+	}
+	parsed, err := scripted.Parse(string(script))
+	if err != nil {
+		return err
+	}
+	c, err := client.DialContext(ctx, client.Options{HostPort: os.Getenv(beWorker), Logger: silent{}})
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, filepath.Join(home, "store"), store.Options{})
+	if err != nil {
+		return err
+	}
+	w, err := worker.New(ctx, worker.Config{
+		Client: c, TaskQueue: os.Getenv("EVERTURN_E2E_QUEUE"), Store: s, Profile: worker.Embedded, Drain: 5 * time.Second,
+		Providers: []llm.Provider{scripted.New(scripted.Config{Models: map[string]scripted.Model{
+			"script": {Script: parsed, Position: scripted.ByHistory}}})},
+		Definitions: []*plugin.Definition{{Name: helper, Provider: scripted.Name, Model: "script", Tools: slowTools(home)}},
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.Start(); err != nil {
+		return err
+	}
+	fmt.Println("worker polls")
+	<-ctx.Done()
+	w.Stop()
+	return nil
+}
+
+// slowTools are one tool per effect class that can be killed in the middle.
+func slowTools(home string) []*tools.Tool {
+	body := func(ctx context.Context, _ struct{}) (string, error) {
+		call, _ := tools.CallFrom(ctx)
+		mark := filepath.Join(home, fmt.Sprintf("started-%s-%d", call.ID, call.Try))
+		if err := os.WriteFile(mark, nil, 0o600); err != nil {
+			return "", err
+		}
+		for tick := time.NewTicker(20 * time.Millisecond); ; {
+			select {
+			case <-ctx.Done():
+				return "", ctx.Err()
+			case <-tick.C:
+				if _, err := os.Stat(filepath.Join(home, "go")); !errors.Is(err, os.ErrNotExist) {
+					return fmt.Sprintf("done in try %d", call.Try), err
+				}
+			}
+		}
+	}
+	return []*tools.Tool{
+		tools.Must(tools.New("once", "Acts once.", body)),
+		tools.Must(tools.New("keyed", "Acts under a key.", body, tools.WithEffect(tools.Keyed))),
+	}
+}
