@@ -21,15 +21,16 @@ type agent struct {
 	Effects []*effect                 `json:"effects,omitempty"`
 	Timers  []timer                   `json:"timers,omitempty"`
 	Made    int                       `json:"made,omitempty"`    // message ids made up
-	Handled int                       `json:"handled,omitempty"` // inputs
+	Handled int                       `json:"handled,omitempty"` // inputs, without those that belong to a rollover
 	Cancel  *activities.CancelRequest `json:"cancel,omitempty"`  // of this run; a run can be cancelled only once
 	End     *ending                   `json:"end,omitempty"`
 
-	driver *driver.Driver // of the worker that handled the last input; nil: to be restored
-	view   *driver.State  // State, decoded on demand
-	task   *thread        // handles the queue
-	wedged bool           // a defect stopped it; the next worker tries again
-	active int            // goroutines that neither ended nor stand
+	driver  *driver.Driver // of the worker that handled the last input; nil: to be restored
+	view    *driver.State  // State, decoded on demand
+	task    *thread        // handles the queue
+	wedged  bool           // a defect stopped it; the next worker tries again
+	active  int            // goroutines that neither ended nor stand
+	telling bool           // the tap is being told of the last commit
 }
 
 // An ending says how a run closed.

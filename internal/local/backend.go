@@ -178,7 +178,7 @@ func (e *Engine) whenIdle(ctx context.Context, id string, data []byte, out any) 
 		if a.End != nil && !now.Idle {
 			ended = a.closedError()
 		}
-		return now.Idle || a.End != nil
+		return !a.telling && (now.Idle || a.End != nil)
 	})
 	if err == nil {
 		err = ended

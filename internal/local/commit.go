@@ -47,8 +47,8 @@ func (e *Engine) decided(t *thread, i item, d decision) {
 		e.blame(t.agent, "after %s %s: %w", i.Name, i.ID, broken)
 	}
 	notices := e.commit(t.agent, i, d, state)
+	e.tell(t.agent, notices)
 	e.mu.Unlock()
-	e.tell(t.agent.ID, notices)
 }
 
 // commit takes over state and effects together. The caller holds the lock.
@@ -61,7 +61,6 @@ func (e *Engine) commit(a *agent, i item, d decision, state json.RawMessage) []n
 	if e.cfg.CheckEveryInput {
 		a.driver = nil // every input is handled by a restored driver
 	}
-	a.Handled++
 	var notices []notice
 	for _, r := range d.records {
 		notices = append(notices, notice{"session/event", r})
@@ -70,7 +69,6 @@ func (e *Engine) commit(a *agent, i item, d decision, state json.RawMessage) []n
 		notices = append(notices, e.perform(a, fx)...)
 	}
 	e.askForRollover(a, i)
-	e.announce()
 	return notices
 }
 
@@ -86,7 +84,6 @@ func (e *Engine) fruitless(a *agent, i item) []notice {
 		}
 	}
 	a.Queue, a.Effects, a.Timers = nil, nil, nil
-	e.announce()
 	return nil
 }
 
@@ -98,20 +95,18 @@ func (e *Engine) refuse(t *thread, i item, err error) {
 		code = known.code
 	}
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	a := t.agent
 	if !t.current() {
-		e.mu.Unlock()
 		return
 	}
 	a.Queue = a.Queue[1:]
 	r := driver.Receipt{Disposition: driver.Refused, Code: code, Message: err.Error(), Revision: a.state().Revision}
 	if i.Ref != "" {
 		e.reply(i.Ref, answer{receipt: receipt(r)})
-		e.mu.Unlock()
 		return
 	}
-	e.mu.Unlock()
-	e.tell(a.ID, []notice{{"agent/refused", r}})
+	e.tell(a, []notice{{"agent/refused", r}})
 }
 
 // wedge stops an agent whose driver says that going on would corrupt the log. The caller holds the lock.
@@ -130,14 +125,18 @@ func defectOf(effects []driver.Effect) string {
 	return ""
 }
 
-// tell calls the tap.
-func (e *Engine) tell(id string, notices []notice) {
-	if e.cfg.Tap == nil {
-		return
+// tell calls the tap, then whoever waits for the commit. The caller holds the lock, which the tap does not see.
+func (e *Engine) tell(a *agent, notices []notice) {
+	if e.cfg.Tap != nil && len(notices) > 0 {
+		a.telling = true
+		e.mu.Unlock()
+		for _, n := range notices {
+			e.cfg.Tap(a.ID, n.name, raw(n.data))
+		}
+		e.mu.Lock()
+		a.telling = false
 	}
-	for _, n := range notices {
-		e.cfg.Tap(id, n.name, raw(n.data))
-	}
+	e.announce()
 }
 
 func millis(t time.Time) int64 { return t.UnixMilli() }

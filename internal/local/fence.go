@@ -43,7 +43,7 @@ func Objects(ctx context.Context, location string) (store.Objects, error) {
 
 // OpenStore opens a worker's own handle of a shared place: own caches, and nothing gets through once the worker is dead.
 func (w *Worker) OpenStore(objects store.Objects) (*store.Store, error) {
-	return openShared(fence{w, objects})
+	return openShared(fenced{w, objects})
 }
 
 // OpenStore opens a handle of a shared place that no worker owns, to read logs.
@@ -62,48 +62,42 @@ type kept struct{ store.Objects }
 // Close implements [store.Objects].
 func (kept) Close() error { return nil }
 
-// fence lets nothing through once its worker is dead.
-type fence struct {
-	w     *Worker
-	inner store.Objects
-}
-
-var _ store.Objects = fence{}
-
-func (f fence) check() error {
-	if f.w.over.Load() {
-		return fmt.Errorf("worker %d: %w", f.w.n, errDied)
-	}
-	return nil
-}
-
-// write does a write, unless the worker is dead; a worker does not die in the middle of one.
-func (f fence) write(do func() error) error {
-	f.w.writing.RLock()
-	defer f.w.writing.RUnlock()
-	if err := f.check(); err != nil {
-		return err
+// alive does something unless the worker is dead; a worker does not die in the middle of it.
+func (w *Worker) alive(do func() error) error {
+	w.fence.RLock()
+	defer w.fence.RUnlock()
+	if w.over {
+		return fmt.Errorf("worker %d: %w", w.n, errDied)
 	}
 	return do()
 }
 
+// fenced lets nothing through once its worker is dead.
+type fenced struct {
+	w     *Worker
+	inner store.Objects
+}
+
+var _ store.Objects = fenced{}
+
 // Create implements [store.Objects].
-func (f fence) Create(ctx context.Context, key string, data []byte) error {
-	return f.write(func() error { return f.inner.Create(ctx, key, data) })
+func (f fenced) Create(ctx context.Context, key string, data []byte) error {
+	return f.w.alive(func() error { return f.inner.Create(ctx, key, data) })
 }
 
 // Get implements [store.Objects].
-func (f fence) Get(ctx context.Context, key string) ([]byte, error) {
-	if err := f.check(); err != nil {
-		return nil, err
-	}
-	return f.inner.Get(ctx, key)
+func (f fenced) Get(ctx context.Context, key string) (data []byte, err error) {
+	err = f.w.alive(func() error {
+		data, err = f.inner.Get(ctx, key)
+		return err
+	})
+	return data, err
 }
 
 // List implements [store.Objects].
-func (f fence) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
+func (f fenced) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		if err := f.check(); err != nil {
+		if err := f.w.alive(func() error { return nil }); err != nil {
 			yield("", err)
 			return
 		}
@@ -112,12 +106,12 @@ func (f fence) List(ctx context.Context, prefix string) iter.Seq2[string, error]
 }
 
 // Delete implements [store.Objects].
-func (f fence) Delete(ctx context.Context, key string) error {
-	return f.write(func() error { return f.inner.Delete(ctx, key) })
+func (f fenced) Delete(ctx context.Context, key string) error {
+	return f.w.alive(func() error { return f.inner.Delete(ctx, key) })
 }
 
 // Close implements [store.Objects]: the place belongs to others too.
-func (f fence) Close() error { return nil }
+func (f fenced) Close() error { return nil }
 
 // Broker is the engine's broker as the worker sees it: silent once the worker is dead. It is nil if there is none.
 func (w *Worker) Broker() stream.Broker {
@@ -134,7 +128,8 @@ type voice struct {
 
 // Publish implements [stream.Broker].
 func (v voice) Publish(f stream.Frame) {
-	if !v.w.over.Load() {
+	_ = v.w.alive(func() error { // what the dead say is not heard
 		v.Broker.Publish(f)
-	}
+		return nil
+	})
 }

@@ -22,6 +22,10 @@ func (e *Engine) roll(a *agent) {
 // askForRollover asks the driver for a safe point when the run has grown, or was natively cancelled. The caller holds
 // the lock.
 func (e *Engine) askForRollover(a *agent, i item) {
+	if i.Name == itemRoll || i.Name == itemResume {
+		return
+	}
+	a.Handled++
 	n := e.cfg.RolloverEvery
 	if i.Name == work.CancelReason || n > 0 && a.Handled%n == 0 {
 		e.ask(a)

@@ -46,7 +46,7 @@ func (e *Engine) Quiesce(ctx context.Context, id string) error {
 func (e *Engine) WaitUntil(ctx context.Context, id string, cond func(signals.State) bool) error {
 	err := e.wait(ctx, func() bool {
 		a := e.agents[id]
-		return a != nil && cond(workflows.View(a.state()))
+		return a != nil && !a.telling && cond(workflows.View(a.state()))
 	})
 	if err != nil {
 		return fmt.Errorf("local: wait for agent %s: %w", id, err)
@@ -58,7 +58,7 @@ func (e *Engine) WaitUntil(ctx context.Context, id string, cond func(signals.Sta
 func (e *Engine) WaitIdle(ctx context.Context, id string) error {
 	err := e.wait(ctx, func() bool {
 		a := e.agents[id]
-		return a != nil && (a.End != nil || len(a.Queue) == 0 && a.state().Quiet())
+		return a != nil && !a.telling && (a.End != nil || len(a.Queue) == 0 && a.state().Quiet())
 	})
 	if err != nil {
 		return fmt.Errorf("local: wait for agent %s to be idle: %w", id, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/everturn/everturn/activities"
@@ -29,8 +28,8 @@ type Worker struct {
 	activities Activities
 	threads    map[*thread]bool // guarded by Engine.mu
 
-	over    atomic.Bool  // it is dead: no write, no frame
-	writing sync.RWMutex // held for reading by a write that is on its way
+	fence sync.RWMutex // held for reading by a write that is on its way
+	over  bool         // the worker is dead: no write, no frame; guarded by fence
 }
 
 // StartWorker starts a worker; it takes over what waits for one.
@@ -120,9 +119,9 @@ func (w *Worker) end(cause error) {
 	e.retire(w)
 	e.mu.Unlock()
 
-	w.over.Store(true)
-	w.writing.Lock() // a barrier
-	w.writing.Unlock()
+	w.fence.Lock()
+	w.over = true
+	w.fence.Unlock()
 
 	e.mu.Lock()
 	defer e.mu.Unlock()
