@@ -54,7 +54,6 @@ type agent struct {
 	made      int // message ids made up
 	waiters   int // whenIdle updates that wait
 	native    bool
-	renew     bool // the driver agreed to a rollover
 	closed    *driver.Close
 	stillborn error
 	defect    string

@@ -103,7 +103,7 @@ func (a *agent) whenIdleHandler(ctx workflow.Context) error {
 		a.waiters++
 		defer func() { a.waiters-- }()
 		free, _ := workflow.NewDisconnectedContext(ctx)
-		err := workflow.Await(free, func() bool { return a.isIdle(in).Idle || a.renew || a.ended() })
+		err := workflow.Await(free, func() bool { return a.isIdle(in).Idle || a.rolling() || a.ended() })
 		out := a.isIdle(in)
 		out.Retry = !out.Idle
 		return out, err
@@ -111,7 +111,7 @@ func (a *agent) whenIdleHandler(ctx workflow.Context) error {
 	return workflow.SetUpdateHandlerWithOptions(ctx, signals.QueryWhenIdle, handler, workflow.UpdateHandlerOptions{
 		Description: "Wait until the agent is idle.",
 		Validator: func(workflow.Context, signals.WhenIdle) error {
-			if a.waiters >= maxWaiters || a.renew || a.ended() {
+			if a.waiters >= maxWaiters || a.rolling() || a.ended() {
 				return temporal.NewNonRetryableApplicationError("too many callers wait, or the run is being renewed: poll the query whenIdle instead", signals.ErrTooMany, nil)
 			}
 			return nil

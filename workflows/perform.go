@@ -33,8 +33,7 @@ func (a *agent) perform(effects []driver.Effect) {
 			a.tap(e.Name, e.Data)
 		case driver.Transition:
 			a.transition(e)
-		case driver.Rollover:
-			a.renew = true
+		case driver.Rollover: // mayRenew looks at the state: an input may end the moment before it is used
 		case driver.Close:
 			a.closed = &e
 		case driver.Defect:

@@ -23,8 +23,11 @@ func (a *agent) askForRollover() {
 
 // mayRenew reports whether the run can be left: the driver agreed, nothing is open, nobody waits.
 func (a *agent) mayRenew() bool {
-	return a.renew && a.open == 0 && a.waiters == 0 && workflow.AllHandlersFinished(a.ctx)
+	return a.rolling() && a.open == 0 && a.waiters == 0 && workflow.AllHandlersFinished(a.ctx)
 }
+
+// rolling reports whether the driver is at a safe point of a rollover that is wanted.
+func (a *agent) rolling() bool { return a.driver.State().Rolling }
 
 // continueAsNew hands the driver's state to a new run.
 func (a *agent) continueAsNew(start Start) error {
