@@ -1,0 +1,137 @@
+package signals_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func ptr[T any](v T) *T { return &v }
+
+// wire holds one value of every wire type, with every field set.
+var wire = []any{
+	signals.Create{Definition: "assistant", Title: "Review", Provider: "anthropic", Model: "claude-sonnet-4-5", ReasoningEffort: "high",
+		MaxTokens: 4096, CWD: "/work", Parent: "parent-1"},
+	send,
+	signals.Cancel{RequestID: "r1", Cause: &session.Cause{Kind: session.CauseHook, Reason: "budget"}, KeepInbox: true, By: "ops", Text: "too slow"},
+	signals.Dispose{RequestID: "r1"},
+	signals.Remove{RequestID: "r1", ID: "m1"},
+	signals.Replace{RequestID: "r1", ID: "m1", With: signals.Send{ID: "m2", Text: "better"}},
+	signals.Clear{RequestID: "r1"},
+	signals.Batch{RequestID: "r1", Acts: []signals.Act{act}},
+	act,
+	signals.Receipt{ID: "m1", Disposition: signals.Refused, Revision: 3, Seq: ptr(int64(7)), Found: ptr(true), Code: "INBOX_FULL", Message: "wait",
+		Receipts: []signals.Receipt{{ID: "m2", Disposition: signals.Started, Revision: 4}}},
+	signals.State{
+		ID: "sess-1", Definition: "assistant", Title: "Review", Parent: "parent-1", Model: "scripted/demo", Status: "running", Turn: 2, Step: 1, Attempt: 3,
+		Phase: "retry", Cancel: &session.Cause{Kind: session.CauseUser}, WaitingFor: "retry 2", Inbox: []signals.Pending{pending},
+		Calls: []signals.CallState{call}, Deferred: []string{"c2"}, Children: []string{"child-1"}, Log: head, Revision: 4, IdleGeneration: 1,
+		Rules: 1, Manifest: "d0efebe3", LastError: &session.Failure{Code: "SERVER", Message: "overloaded", Status: 529, ProviderRetryAfterMS: 1000, RequestID: "q1"},
+	},
+	pending,
+	call,
+	head,
+	signals.Log{Head: head, Tail: []session.Record{{Seq: 9, Time: 1764500000000, Event: session.TurnStart{Turn: 2}}}},
+	signals.WhenIdle{After: ptr(int64(1))},
+	signals.Idle{Idle: true, Generation: 2, Revision: 4, Retry: true},
+	signals.MessageID{ID: "m1"},
+	signals.MessageState{State: "ended", Turn: 2, Kind: session.TurnCompleted, Count: 34},
+}
+
+var (
+	send = signals.Send{RequestID: "r1", ID: "m1", Text: "hello", Content: session.TextContent("hello"),
+		Body:   &session.Artifact{SHA256: strings.Repeat("ab", 32), Bytes: 5000, MediaType: session.StoredContent},
+		Source: &session.Source{Kind: session.SourcePlugin, Plugin: "ci"}, Target: session.NextStep, Wakeup: true}
+	act = signals.Act{Act: signals.Followup, Send: &signals.Send{Text: "hello"}, Cancel: &signals.Cancel{KeepInbox: true},
+		Remove: &signals.Remove{ID: "m1"}, Replace: &signals.Replace{ID: "m1", With: signals.Send{Text: "better"}}, Clear: &signals.Clear{RequestID: "r2"}}
+	pending = signals.Pending{ID: "m3", Target: session.NextTurn, Bytes: 12}
+	call    = signals.CallState{ID: "c1", Name: "echo", State: "running"}
+	head    = signals.LogHead{Epoch: 1, Hash: strings.Repeat("cd", 32), Count: 8, Tail: 1, Waiting: 2, Lent: true, Problem: "disk full", StoreID: "store-1"}
+)
+
+func nameOf(v any) string { return reflect.TypeOf(v).Name() }
+
+func TestEveryWireTypeKeepsItsJSON(t *testing.T) {
+	t.Parallel()
+	for _, v := range wire {
+		t.Run(nameOf(v), func(t *testing.T) {
+			t.Parallel()
+			golden(t, nameOf(v), v)
+			back := reflect.New(reflect.TypeOf(v))
+			require.NoError(t, json.Unmarshal(read(t, nameOf(v)), back.Interface()))
+			golden(t, nameOf(v), back.Elem().Interface())
+		})
+	}
+}
+
+// A value of the list that leaves a field empty would not pin the field's name.
+func TestEveryWireValueSetsEveryField(t *testing.T) {
+	t.Parallel()
+	for _, v := range wire {
+		rv := reflect.ValueOf(v)
+		for i := range rv.NumField() {
+			require.False(t, rv.Field(i).IsZero(), "%s.%s is empty", nameOf(v), rv.Type().Field(i).Name)
+		}
+	}
+}
+
+func TestUnknownFieldsAreIgnored(t *testing.T) {
+	t.Parallel()
+	for _, v := range wire {
+		raw := append([]byte(`{"fromTheFuture":{"a":[1,2]},`), bytes.TrimSpace(read(t, nameOf(v)))[1:]...)
+		back := reflect.New(reflect.TypeOf(v))
+		require.NoError(t, json.Unmarshal(raw, back.Interface()), nameOf(v))
+		again, err := json.Marshal(back.Elem().Interface())
+		require.NoError(t, err)
+		require.JSONEq(t, string(read(t, nameOf(v))), string(again))
+	}
+}
+
+func TestEveryGoldenFileHasAType(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join("testdata", "wire", "*.json"))
+	require.NoError(t, err)
+	require.Len(t, files, len(wire))
+}
+
+// The names are the contract with callers in any language: a change here breaks them.
+func TestTheNamesAreFixed(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"followup", "steer", "inject", "send", "cancel", "dispose", "inbox.remove", "inbox.replace", "inbox.clear", "batch"}, signals.Acts)
+	require.Equal(t, "EverturnAgent everturn state whenIdle log message", strings.Join([]string{signals.WorkflowType, signals.DefaultTaskQueue,
+		signals.QueryState, signals.QueryWhenIdle, signals.QueryLog, signals.QueryMessage}, " "))
+	require.Equal(t, "AgentStatus AgentDefinition AgentModel AgentTurn AgentParent AgentWaiting", strings.Join([]string{signals.AttrStatus,
+		signals.AttrDefinition, signals.AttrModel, signals.AttrTurn, signals.AttrParent, signals.AttrWaiting}, " "))
+	require.Equal(t, []int{4096, 1048576, 8388608, 100}, []int{signals.MaxInline, signals.MaxRaw, signals.MaxBody, signals.MaxBatch})
+}
+
+func golden(t *testing.T, name string, v any) {
+	t.Helper()
+	raw, err := json.MarshalIndent(v, "", "  ")
+	require.NoError(t, err)
+	raw = append(raw, '\n')
+	if *update {
+		require.NoError(t, os.WriteFile(path(name), raw, 0o644))
+	}
+	require.Equal(t, string(read(t, name)), string(raw), "fields are only added; run with -update if that is what you did")
+}
+
+func read(t *testing.T, name string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(path(name))
+	require.NoError(t, err)
+	return raw
+}
+
+func path(name string) string { return filepath.Join("testdata", "wire", name+".json") }
