@@ -1,0 +1,68 @@
+package conformance_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+	"go.uber.org/zap"
+
+	"github.com/everturn/everturn/internal/conformance"
+	"github.com/everturn/everturn/internal/log"
+)
+
+// The whole list on a Temporal server of its own, which EVERTURN_DEVSERVER names or which is built.
+func TestServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a Temporal server")
+	}
+	t.Parallel()
+	all, err := conformance.Load(dir)
+	require.NoError(t, err)
+	c, err := client.Dial(client.Options{HostPort: startServer(t), Logger: log.Temporal(zap.NewNop())})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	target := conformance.Server(c, client.DefaultNamespace)
+	for r := range conformance.Each(t.Context(), all, target, 0) {
+		t.Run(r.ID, func(t *testing.T) {
+			require.True(t, r.OK, "%s  %s\n%s", r.ID, r.Title, r.Error)
+		})
+	}
+}
+
+// startServer runs an ephemeral development server until the test ends.
+func startServer(t *testing.T) (address string) {
+	t.Helper()
+	cmd := exec.Command(serverBinary(t), "--ephemeral", "--port", "0", "--ui-port", "0", "--exit-with-parent", "--log-level", "fatal")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	require.NoError(t, err, "the development server did not start")
+	var served struct{ Address string }
+	require.NoError(t, json.Unmarshal(line, &served))
+	return served.Address
+}
+
+func serverBinary(t *testing.T) string {
+	t.Helper()
+	if path := os.Getenv("EVERTURN_DEVSERVER"); path != "" {
+		return path
+	}
+	path := filepath.Join(t.TempDir(), "devserver")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
+	cmd.Dir = filepath.Join("..", "devserver")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "build the development server: %s", out)
+	return path
+}

@@ -1,0 +1,119 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/everturn/everturn/internal/stream"
+	"github.com/everturn/everturn/plugin"
+	"github.com/everturn/everturn/session"
+)
+
+// notices keeps what listeners were told.
+type notices struct {
+	mu   sync.Mutex
+	said []string // in the words of a scenario
+	seen int
+}
+
+// listen is the listener of the scenario's definition. It fails where the scenario says so, after it has noted what it
+// was told.
+func (w *world) listen(n plugin.Notice) {
+	if words := inWords(n); words != "" {
+		w.notices.mu.Lock()
+		w.notices.said = append(w.notices.said, words)
+		w.notices.mu.Unlock()
+	}
+	if w.panics[n.Name] {
+		panic("the scenario lets the listener of " + n.Name + " fail")
+	}
+}
+
+// A saying is the union of what notices carry.
+type saying struct {
+	ID, Source, Status, Reason, Code string
+	Turn                             int
+	Error                            *session.Failure
+}
+
+// inWords writes a notice as scenarios do; of the events of the log only the boundaries of turns count.
+func inWords(n plugin.Notice) string {
+	if n.Name == stream.NoticeEvent {
+		return boundary(n.Data)
+	}
+	var s saying
+	if err := json.Unmarshal(n.Data, &s); err != nil {
+		return fmt.Sprintf("%s(?)", n.Name)
+	}
+	switch n.Name {
+	case stream.NoticeCreated:
+		return "created"
+	case stream.NoticeSessionStart:
+		return fmt.Sprintf("session-start(%s)", s.Source)
+	case stream.NoticeDisposed:
+		return "disposed"
+	case stream.NoticeStatus:
+		return s.Status
+	case stream.NoticeInserted:
+		return fmt.Sprintf("inserted(%s)", s.ID)
+	case stream.NoticeClaimed:
+		return fmt.Sprintf("claimed(%s,%d)", s.ID, s.Turn)
+	case stream.NoticeDiscarded:
+		return fmt.Sprintf("discarded(%s)", s.ID)
+	case stream.NoticeDropped:
+		return fmt.Sprintf("dropped(%s,%d,%s)", s.ID, s.Turn, s.Reason)
+	case stream.NoticeError:
+		return fmt.Sprintf("error(%d,%s)", s.Turn, s.Error.Code)
+	case "agent/refused":
+		return fmt.Sprintf("refused(%s)", s.Code)
+	default:
+		return "" // not of the spec
+	}
+}
+
+func boundary(data json.RawMessage) string {
+	var r session.Record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return "session/event(?)"
+	}
+	switch r.Event.(type) {
+	case session.TurnStart, session.TurnEnd:
+		return entries([]session.Record{r})[0]
+	default:
+		return ""
+	}
+}
+
+// fresh is what was said since it was looked at.
+func (n *notices) fresh() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.seen == len(n.said) {
+		return "none"
+	}
+	return strings.Join(n.said[n.seen:], " ")
+}
+
+// mark notes what was looked at.
+func (n *notices) mark(words string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if words != "none" {
+		n.seen += len(fields(words))
+	}
+}
+
+// statuses is everything that was said of the status.
+func (n *notices) statuses() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var out []string
+	for _, s := range n.said {
+		if s == "idle" || s == "running" {
+			out = append(out, s)
+		}
+	}
+	return listed(out)
+}

@@ -1,0 +1,158 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/everturn/everturn/agents"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+	"github.com/google/uuid"
+)
+
+// The patience with what must come. It is only used up by a scenario that fails.
+const (
+	patience      = 20 * time.Second
+	wholePatience = 2 * time.Minute
+)
+
+// A run is one execution of a scenario.
+type run struct {
+	*world
+	target Target
+	site   *site
+	agent  *agents.Agent
+	frames *frames
+
+	last    outcome
+	settled bool // nothing can happen any more without another act
+	closed  bool // the scenario ended the agent
+	seen    int  // records that were looked at
+	waiters map[string]chan error
+	inserts []string // ids of messages that were accepted
+}
+
+// An outcome is what an act came to.
+type outcome struct {
+	receipt *signals.Receipt
+	err     error
+	seen    bool // somebody looked at it
+}
+
+// execute runs a scenario on a target.
+func (s *Scenario) execute(ctx context.Context, t Target) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, wholePatience)
+	defer cancel()
+	r := &run{world: newWorld(s.setup), target: t, waiters: map[string]chan error{}}
+	defer func() { err = errors.Join(err, r.leave()) }()
+	for _, c := range s.commands {
+		if err := r.command(ctx, c); err != nil {
+			return err
+		}
+	}
+	if err := r.finish(ctx); err != nil {
+		return fmt.Errorf("%s: at the end: %w", s.pos, err)
+	}
+	return nil
+}
+
+// command does one thing and looks at what must be seen of it.
+func (r *run) command(ctx context.Context, c *command) error {
+	r.settled, r.last = false, outcome{}
+	r.last = c.act(ctx, r)
+	for _, w := range c.watches {
+		if err := w.check(ctx, r); err != nil {
+			return fmt.Errorf("%s: %w", w.pos, err)
+		}
+	}
+	if r.last.err != nil && !r.last.seen {
+		return fmt.Errorf("%s: > %s: %w", c.pos, c.text, r.last.err)
+	}
+	return nil
+}
+
+// open makes the site and the agent, if they are not there yet.
+func (r *run) open(ctx context.Context) (err error) {
+	if r.agent != nil {
+		return nil
+	}
+	if r.site, err = r.target.open(ctx, r.world, r.definition()); err != nil {
+		return err
+	}
+	id := "scenario-" + uuid.NewString()[:13]
+	r.frames = watchFrames(r.broker, id)
+	short, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r.agent, err = r.site.client.Create(short, agents.CreateOptions{ID: id, Definition: definitionName})
+	return err
+}
+
+// leave gives everything back.
+func (r *run) leave() error {
+	r.over()
+	if r.frames != nil {
+		r.frames.stop()
+	}
+	if r.site == nil {
+		return nil
+	}
+	return r.site.close()
+}
+
+// log is the agent's log as it is now.
+func (r *run) log(ctx context.Context) ([]session.Record, error) {
+	var out []session.Record
+	if r.agent == nil {
+		return nil, nil
+	}
+	for rec, err := range r.agent.Log(ctx, 0) {
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, rec)
+	}
+	return out, nil
+}
+
+// gain is what the log gained since it was looked at.
+func (r *run) gain(ctx context.Context) ([]string, error) {
+	records, err := r.log(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(records) < r.seen {
+		return nil, fmt.Errorf("the log shrank from %d events to %d", r.seen, len(records))
+	}
+	return entries(records)[r.seen:], nil
+}
+
+// finish checks what every scenario must keep.
+func (r *run) finish(ctx context.Context) error {
+	if r.agent == nil {
+		return nil
+	}
+	if !r.closed {
+		short, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		if err := r.agent.WhenIdle(short); err != nil {
+			return fmt.Errorf("the agent does not become idle: %w", err)
+		}
+	}
+	gain, err := r.gain(ctx)
+	if err != nil {
+		return err
+	}
+	if len(gain) > 0 {
+		return fmt.Errorf("the log gained what nobody looked at: %s", join(gain))
+	}
+	for name := range r.waiters {
+		return fmt.Errorf("nobody joined the waiter %s", name)
+	}
+	return r.invariants(ctx)
+}
+
+// oneLine makes a text of several lines one.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

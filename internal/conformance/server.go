@@ -1,0 +1,50 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/everturn/everturn/agents"
+	"github.com/everturn/everturn/internal/store"
+	"github.com/everturn/everturn/llm"
+	"github.com/everturn/everturn/plugin"
+	"github.com/everturn/everturn/worker"
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/client"
+)
+
+// Server is a Temporal server. Every scenario gets a worker, a task queue and a store of its own; the profile is the
+// stock one, so that a loaded machine loses no heartbeat.
+func Server(c client.Client, namespace string) Target { return &serverTarget{c, namespace} }
+
+type serverTarget struct {
+	client    client.Client
+	namespace string
+}
+
+func (*serverTarget) Name() string { return "server" }
+
+func (t *serverTarget) open(ctx context.Context, w *world, d *plugin.Definition) (*site, error) {
+	s, err := store.Open(ctx, "mem://", store.Options{Wrap: w.faults.Wrap})
+	if err != nil {
+		return nil, err
+	}
+	queue := "conformance-" + uuid.NewString()
+	wk, err := worker.New(ctx, worker.Config{Client: t.client, Namespace: t.namespace, TaskQueue: queue, Store: s,
+		Providers: []llm.Provider{w.provider}, Definitions: []*plugin.Definition{d}, Broker: w.broker, Profile: worker.Stock,
+		Drain: 5 * time.Second, Probe: w.probe})
+	if err != nil {
+		return nil, err
+	}
+	if err := wk.Start(); err != nil {
+		return nil, fmt.Errorf("start worker: %w", err)
+	}
+	a, err := agents.New(agents.Config{Backend: agents.Temporal(t.client, agents.TemporalOptions{TaskQueue: queue, Namespace: t.namespace}),
+		Store: s, Broker: w.broker, Poll: 20 * time.Millisecond})
+	if err != nil {
+		wk.Stop()
+		return nil, err
+	}
+	return &site{client: a, close: func() error { wk.Stop(); return s.Close() }}, nil
+}

@@ -1,0 +1,239 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/everturn/everturn/llm"
+	"github.com/everturn/everturn/llm/scripted"
+	"github.com/everturn/everturn/session"
+)
+
+// A setup is what the lines in front of a scenario's first act say.
+type setup struct {
+	script   scripted.Script
+	tools    []*toolSpec
+	gates    []*gateSpec
+	points   []pointSpec
+	messages map[string]session.Message
+	panics   map[string]bool // notices whose listener panics
+	system   string
+	cap      int
+	window   int
+	retry    llm.RetryPolicy
+	given    []string // lines of a log
+
+	holds  map[string]bool // of gates, tools, points and the store
+	pauses map[string]bool // holds of the model
+}
+
+func newSetup() *setup {
+	return &setup{messages: map[string]session.Message{}, panics: map[string]bool{}, holds: map[string]bool{}, pauses: map[string]bool{}}
+}
+
+// A gateSpec is what gates of one kind do at a place.
+type gateSpec struct {
+	kind, place string
+	deeds       []deed
+}
+
+// A pointSpec holds an activity at a named point.
+type pointSpec struct{ name, place, hold string }
+
+// line reads one line of the set-up.
+func (s *setup) line(text string) error {
+	head, value, ok := header(text)
+	if !ok {
+		return fmt.Errorf("a set-up line is `key: value`, an act begins with >, got %q", text)
+	}
+	args := strings.Fields(head)
+	if len(args) == 0 {
+		return fmt.Errorf("the key is missing in %q", text)
+	}
+	read, ok := settings[args[0]]
+	if !ok {
+		return fmt.Errorf("unknown key %q", args[0])
+	}
+	if err := read(s, args[1:], value); err != nil {
+		return fmt.Errorf("%s: %w", args[0], err)
+	}
+	return nil
+}
+
+var settings = map[string]func(s *setup, args []string, value string) error{
+	"model":    (*setup).model,
+	"tool":     (*setup).tool,
+	"gate":     (*setup).gate,
+	"point":    (*setup).point,
+	"message":  (*setup).say,
+	"listener": (*setup).listener,
+	"system":   func(s *setup, _ []string, value string) error { return json.Unmarshal([]byte(value), &s.system) },
+	"cap":      func(s *setup, _ []string, value string) error { return json.Unmarshal([]byte(value), &s.cap) },
+	"window":   func(s *setup, _ []string, value string) error { return json.Unmarshal([]byte(value), &s.window) },
+	"retry":    (*setup).policy,
+	"given":    func(s *setup, _ []string, value string) error { s.given = append(s.given, value); return nil },
+}
+
+var pause = regexp.MustCompile(`\bhold (\S+)`)
+
+func (s *setup) model(_ []string, value string) error {
+	a, err := scripted.ParseAnswer(value)
+	if err != nil {
+		return err
+	}
+	s.script = append(s.script, a)
+	for _, m := range pause.FindAllStringSubmatch(value, -1) {
+		s.pauses[m[1]] = true
+	}
+	return nil
+}
+
+func (s *setup) gate(args []string, value string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("want `gate KIND PLACE: deeds`, such as `gate pre-step 1.1: reject`")
+	}
+	g := &gateSpec{kind: args[0], place: args[1]}
+	switch g.kind {
+	case "pre-step", "request", "request-error":
+	default:
+		return fmt.Errorf("unknown kind %q: want pre-step, request or request-error", g.kind)
+	}
+	if !place.MatchString(g.place) {
+		return fmt.Errorf("%q is no place: want TURN.STEP, TURN.STEP/ATTEMPT or *", g.place)
+	}
+	var err error
+	g.deeds, err = s.parseDeeds(g.kind, &words{value})
+	s.gates = append(s.gates, g)
+	return err
+}
+
+var place = regexp.MustCompile(`^(\*|\d+\.\d+(/\d+)?)$`)
+
+func (s *setup) point(args []string, value string) error {
+	w := &words{value}
+	if len(args) != 2 || !place.MatchString(args[1]) || !w.take("hold") {
+		return fmt.Errorf("want `point NAME PLACE: hold HOLD`, such as `point step/settled 1.1: hold p`")
+	}
+	name, err := w.bare("the name of the hold")
+	if err != nil {
+		return err
+	}
+	s.holds[name] = true
+	s.points = append(s.points, pointSpec{args[0], args[1], name})
+	return w.end()
+}
+
+// say describes a message: `message NAME: text "…"`, content or size, and source.
+func (s *setup) say(args []string, value string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("want `message NAME: text \"…\"`")
+	}
+	m := plain(args[0])
+	w := &words{value}
+	for !w.done() {
+		if err := describe(&m, w); err != nil {
+			return err
+		}
+	}
+	s.messages[args[0]] = m
+	return nil
+}
+
+func describe(m *session.Message, w *words) error {
+	word, err := w.bare("text, bytes, size, content, id or source")
+	if err != nil {
+		return err
+	}
+	switch word {
+	case "text":
+		text, err := w.text("the text")
+		m.Content = session.TextContent(text)
+		return err
+	case "id":
+		m.ID, err = w.text("the id")
+		return err
+	case "size":
+		n, err := w.number("the size")
+		m.Content = session.TextContent(strings.Repeat("x", max(n, 0)))
+		return err
+	case "bytes": // hexadecimal, for what is no text
+		return describeBytes(m, w)
+	case "content":
+		return describeJSON(w, "the content", &m.Content)
+	case "source":
+		m.Source = session.Source{}
+		return describeJSON(w, "the source", &m.Source)
+	default:
+		return fmt.Errorf("unknown word %q: want text, bytes, size, content, id or source", word)
+	}
+}
+
+func describeBytes(m *session.Message, w *words) error {
+	digits, err := w.bare("the bytes")
+	if err != nil {
+		return err
+	}
+	var raw []byte
+	if _, err := fmt.Sscanf(digits, "%x", &raw); err != nil {
+		return fmt.Errorf("bytes: %q is not hexadecimal", digits)
+	}
+	m.Content = session.TextContent(string(raw))
+	return nil
+}
+
+func describeJSON(w *words, what string, into any) error {
+	raw, err := w.value(what)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// plain is the message that is called name and says it.
+func plain(name string) session.Message {
+	return session.Message{ID: name, Role: session.RoleUser, Content: session.TextContent(name), Source: session.Source{Kind: session.SourceUser}}
+}
+
+// message is the message of a name.
+func (s *setup) message(name string) session.Message {
+	if m, ok := s.messages[name]; ok {
+		return m
+	}
+	return plain(name)
+}
+
+// listener lets the listener of a notice fail.
+func (s *setup) listener(args []string, value string) error {
+	if len(args) != 1 || value != "panic" {
+		return fmt.Errorf("want `listener NOTICE: panic`, such as `listener agent/status: panic`")
+	}
+	s.panics[args[0]] = true
+	return nil
+}
+
+// policy reads `base=1ms retries=2 cap=1s mode=always`. Delays do not vary.
+func (s *setup) policy(_ []string, value string) (err error) {
+	s.retry.Jitter = -1
+	for _, f := range strings.Fields(value) {
+		key, v, _ := strings.Cut(f, "=")
+		switch key {
+		case "base":
+			s.retry.Base, err = time.ParseDuration(v)
+		case "cap":
+			s.retry.Cap, err = time.ParseDuration(v)
+		case "retries":
+			err = json.Unmarshal([]byte(v), &s.retry.Retries)
+		case "mode":
+			s.retry.Mode = v
+		default:
+			return fmt.Errorf("unknown word %q: want base=, cap=, retries= or mode=", f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/everturn/everturn/agents"
+	"github.com/everturn/everturn/plugin"
+)
+
+// A Target is what scenarios run on: [Local] or [Server].
+type Target interface {
+	// Name is local or server.
+	Name() string
+	// open makes a place for one scenario: a store, and a worker that knows its definition.
+	open(ctx context.Context, w *world, d *plugin.Definition) (*site, error)
+}
+
+// A site is the place of one scenario.
+type site struct {
+	client *agents.Client
+	close  func() error // ends the worker; its error is a law that was broken
+}
+
+// tellAll hands a notice to the listeners of a definition, as a worker does: a failing one affects nothing.
+func tellAll(d *plugin.Definition) func(session, name string, data json.RawMessage) {
+	return func(session, name string, data json.RawMessage) {
+		for _, l := range d.Listeners {
+			tell(l, plugin.Notice{Session: session, Name: name, Data: data})
+		}
+	}
+}
+
+func tell(l plugin.Listener, n plugin.Notice) {
+	defer func() { _ = recover() }()
+	l(n)
+}
