@@ -19,7 +19,7 @@ type collector struct {
 
 	mu     sync.Mutex
 	point  string // of the hook that runs
-	n      int    // messages without an id at this point
+	n      int    // messages sent at this point
 	acts   []work.Act
 	cancel bool // a cancel was asked for
 }
@@ -41,11 +41,8 @@ func (c *collector) Inject(m session.Message)   { c.Send(m, session.NextStep, fa
 func (c *collector) Send(m session.Message, target string, wakeup bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if m.ID == "" {
-		c.n++
-		m.ID = fmt.Sprintf("act-%s-%s-%d", c.place, c.point, c.n)
-	}
-	m = signed(m, c.definition)
+	c.n++
+	m = signed(m, c.definition, fmt.Sprintf("act-%s-%s-%d", c.place, c.point, c.n))
 	c.acts = append(c.acts, work.Act{Kind: work.ActSend, Message: &m, Target: target, Wakeup: wakeup})
 }
 
@@ -60,17 +57,6 @@ func (c *collector) cancelled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cancel
-}
-
-// signed fills in what the maker of a message left out.
-func signed(m session.Message, plugin string) session.Message {
-	if m.Role == "" {
-		m.Role = session.RoleUser
-	}
-	if m.Source.Kind == "" {
-		m.Source = session.Source{Kind: session.SourcePlugin, Plugin: plugin}
-	}
-	return m
 }
 
 // take returns what was asked for so far, with large bodies set aside.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/internal/work"
@@ -74,12 +73,9 @@ func storeFailure(err error) *session.Failure {
 // clip makes valid text of a bounded size.
 func clip(text string) string {
 	if len(text) > maxFailureText {
-		text = text[:maxFailureText] + "…"
+		return valid(text[:maxFailureText]) + "…"
 	}
-	if !utf8.ValidString(text) {
-		text = string([]rune(text))
-	}
-	return text
+	return valid(text)
 }
 
 // The patience with a store that fails: a few quick tries before a barrier is given up, more for an answer of the model
@@ -124,9 +120,4 @@ func (a *Activities) probe(ctx context.Context, point, session string, turn, ste
 		return fmt.Errorf("probe %s: %w", point, err)
 	}
 	return nil
-}
-
-func isRule(err error) bool {
-	var rule *session.RuleError
-	return errors.As(err, &rule)
 }

@@ -77,10 +77,10 @@ func (s *step) freeze(ctx context.Context) (*work.StepOut, error) {
 	if what := differs(s.request, derived); what != "" {
 		return s.fail(ctx, fmt.Errorf("the request differs from its log in %s: it is not sent", what))
 	}
-	if s.unserved != nil {
+	if s.unserved != nil && len(s.kind.Stream) == 0 {
 		return s.fail(ctx, s.unserved)
 	}
-	s.request = ForRoute(derived, s.prepared.Images)
+	s.request = ForRoute(derived, s.prepared == nil || s.prepared.Images)
 	return nil, nil
 }
 

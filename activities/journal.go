@@ -113,7 +113,7 @@ func (j *journal) flush() error {
 		return nil
 	}
 	if err := j.put(j.n, part{Chunks: j.chunks}); err != nil {
-		j.err = fmt.Errorf("chunk not recorded: %w", err)
+		j.err = unrecorded{err}
 		return j.err
 	}
 	j.n, j.chunks, j.bytes = j.n+1, nil, 0
@@ -134,11 +134,34 @@ func (j *journal) close(keep bool) {
 	j.closed = true
 }
 
+// unrecorded is the error of a chunk that could not be written.
+type unrecorded struct{ error }
+
+func (u unrecorded) Error() string { return "chunk not recorded: " + u.error.Error() }
+
+func (u unrecorded) Unwrap() error { return u.error }
+
 // settle writes the answer. Without it another execution would call the model again, so it comes before the answer.
 func (j *journal) settle(out work.StepOut) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.put(j.n, part{Settled: &out})
+}
+
+// tidy drops the journal of the attempt before this one, whose answer the given head proves to be heard.
+func (s *step) tidy(ctx context.Context, before *session.State) {
+	turn, _ := before.Turn()
+	step, _ := before.Step()
+	attempt := max(1, s.in.Attempt-1)
+	if step == 0 || s.in.Attempt == 1 && turn == s.in.Turn && step == s.in.Step {
+		return
+	}
+	old := s.Store.Journal(s.in.Ident.Session, turn, step, attempt, s.in.Ident.Epoch)
+	s.beside.Go(func() {
+		if err := old.Drop(ctx); err != nil {
+			s.Log(ctx, "old journal not dropped", "session_id", s.in.Ident.Session, "error", err)
+		}
+	})
 }
 
 // A legacy is what the earlier executions of an attempt left.

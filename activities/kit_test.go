@@ -347,3 +347,5 @@ func (f *frames) kinds() []stream.Kind {
 	}
 	return slices.Compact(out)
 }
+
+func storeHead(b *bench) store.Head { return store.Head(b.head) }

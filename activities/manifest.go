@@ -40,7 +40,7 @@ type features struct {
 	Tools       []toolFeature
 	ToolOrder   []string
 	MaxParallel int
-	Gates       [3]int
+	Gates       [4]int
 }
 
 type sectionFeature struct {
@@ -61,7 +61,7 @@ type toolFeature struct {
 func digest(d *plugin.Definition, set *tools.Set) string {
 	f := features{
 		Name: d.Name, Route: declaredConfig(d, work.Spec{}), ToolOrder: d.ToolOrder, MaxParallel: d.MaxParallelTools,
-		Gates: [3]int{len(d.PreStep), len(d.Request), len(d.RequestError)},
+		Gates: [4]int{len(d.PreStep), len(d.Request), len(d.Stream), len(d.RequestError)},
 	}
 	for _, s := range d.Sections {
 		f.Sections = append(f.Sections, sectionFeature{s.Name, s.Text, s.Order, s.Render != nil, s.Complete})

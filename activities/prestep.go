@@ -42,10 +42,7 @@ func (s *step) decide(ctx context.Context) (*work.StepOut, error) {
 // entering completes the messages a gate made.
 func (s *step) entering(messages []session.Message) ([]session.Message, error) {
 	for i, m := range messages {
-		if m.ID == "" {
-			m.ID = s.id("m", i+1)
-		}
-		m = signed(m, s.kind.Name)
+		m = signed(m, s.kind.Name, s.id("m", i+1))
 		if m.Role != session.RoleUser {
 			return nil, fmt.Errorf("pre-step gate: message %s has role %s; only user messages enter a step", m.ID, m.Role)
 		}

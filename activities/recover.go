@@ -16,7 +16,7 @@ import (
 func (s *step) recover(ctx context.Context, out *work.StepOut) error {
 	policy := policyAnswer{step: s, failure: *out.Failure}
 	in := plugin.RequestFailure{
-		View: s.view(), Provider: s.config().Provider, Failure: *out.Failure, Policy: s.prepared.Retry, Attempt: s.in.Attempt,
+		View: s.view(), Provider: s.config().Provider, Failure: *out.Failure, Policy: s.retryPolicy(), Attempt: s.in.Attempt,
 	}
 	decision, err := s.kind.DecideRecovery(s.acts.at(ctx, s.atAttempt("recovery")), in, policy.decide)
 	if policy.err != nil {
@@ -40,6 +40,14 @@ func (s *step) recover(ctx context.Context, out *work.StepOut) error {
 	return nil
 }
 
+// retryPolicy is the route's; one that nobody serves has the default.
+func (s *step) retryPolicy() llm.RetryPolicy {
+	if s.prepared == nil {
+		return llm.RetryPolicy{}
+	}
+	return s.prepared.Retry
+}
+
 // policyAnswer is the innermost answer of the recovery gate: the route's policy. See spec §4.7.6.
 type policyAnswer struct {
 	step     *step
@@ -49,7 +57,7 @@ type policyAnswer struct {
 }
 
 func (p *policyAnswer) decide(ctx context.Context, in plugin.RequestFailure) (plugin.Recovery, error) {
-	s, policy := p.step, p.step.prepared.Retry.WithDefaults()
+	s, policy := p.step, p.step.retryPolicy().WithDefaults()
 	n, err := s.retries(ctx, in.Provider, policy.Key())
 	if err != nil {
 		p.err = err

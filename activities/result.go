@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/session"
@@ -49,10 +50,7 @@ func (c *call) success(ctx context.Context, r tools.Result) (work.ToolOut, error
 		return failed(nameTooLarge, CodeOutputTooLarge, fmt.Sprintf(
 			"Error: the tool answered with %d bytes of text, the limit is %d; ask for less, or in parts", n, MaxToolOutput)), nil
 	}
-	out := work.ToolOut{Content: r.Content, Meta: meta(r.Meta), Concludes: r.ConcludesTurn}
-	if out.Content == nil {
-		out.Content = session.Content{}
-	}
+	out := work.ToolOut{Content: clean(r.Content), Meta: meta(r.Meta), Concludes: r.ConcludesTurn}
 	var err error
 	if out.Contexts, err = c.contexts(ctx, r.Contexts); err != nil {
 		return out, err
@@ -70,9 +68,9 @@ func textSize(content session.Content) (n int) {
 	return n
 }
 
-// meta keeps presentation data that fits into an event.
+// meta keeps presentation data that an event can hold.
 func meta(raw json.RawMessage) json.RawMessage {
-	if len(raw) <= MaxToolMeta {
+	if len(raw) <= MaxToolMeta && (raw == nil || json.Valid(raw) && utf8.Valid(raw)) {
 		return raw
 	}
 	return fmt.Appendf(nil, `{"omitted":%d}`, len(raw))

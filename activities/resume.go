@@ -6,6 +6,7 @@ import (
 
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/session"
 )
 
@@ -80,10 +81,14 @@ func (s *step) rebind(ctx context.Context) (*work.StepOut, error) {
 		return s.fail(ctx, fmt.Errorf("the lost execution left no request header"))
 	}
 	prepared, err := s.Registry.Prepare(ctx, h.Header.Config)
-	if err != nil {
+	switch {
+	case err == nil:
+		s.prepared = prepared
+	case isCode(err, llm.NoAdapter):
+		s.unserved = err
+	default:
 		return s.fail(ctx, err)
 	}
-	s.prepared = prepared
 	s.request = RequestAt(s.state, s.in.Ident.Session)
 	s.proposal.Config = h.Header.Config
 	return nil, nil

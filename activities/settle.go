@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/everturn/everturn/internal/stream"
@@ -99,10 +100,11 @@ func (s *step) logAttempt(x *exchange, f *session.Failure) error {
 
 // ownFailure is an exception that is not the provider's. See spec §4.7.3.
 func ownFailure(err error) *session.Failure {
-	if isRule(err) {
-		return failureOf(err)
+	var u unrecorded
+	if errors.As(err, &u) {
+		return storeFailure(err)
 	}
-	return storeFailure(err)
+	return failureOf(err)
 }
 
 // reported is the provider's failure; one without facts is UNKNOWN.

@@ -120,8 +120,10 @@ func (s *step) publishHead(ctx context.Context) {
 func (s *step) load(ctx context.Context) (*work.StepOut, error) {
 	var err error
 	if s.state, err = s.Store.State(ctx, s.in.Ident.Session, store.Head(s.in.Head)); err != nil {
+		s.state = session.NewState()
 		return s.stopped(ctx, err)
 	}
+	s.tidy(ctx, s.state)
 	tail, err := Hydrate(ctx, s.Store, s.in.Tail)
 	if err != nil {
 		return s.stopped(ctx, err)
@@ -144,10 +146,15 @@ func (s *step) load(ctx context.Context) (*work.StepOut, error) {
 	return nil, nil
 }
 
-// stopped answers that the activity was cancelled if that is why something failed, else it passes the error on.
+// stopped answers that the activity was cancelled if that is why the store failed. A log that cannot be read again is a
+// failed step; any other fault may pass.
 func (s *step) stopped(ctx context.Context, err error) (*work.StepOut, error) {
 	if out, stop := s.check(ctx); out != nil || stop != nil {
 		return out, stop
+	}
+	if hopeless(err) && !errors.Is(err, store.ErrFenced) {
+		s.pending, s.lent = nil, 0
+		return s.end(ctx, work.StepFailed, storeFailure(err))
 	}
 	return nil, err
 }

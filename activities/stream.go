@@ -2,12 +2,14 @@ package activities
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/everturn/everturn/internal/stream"
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/llm"
+	"github.com/everturn/everturn/plugin"
 	"github.com/everturn/everturn/session"
 )
 
@@ -27,10 +29,16 @@ func (s *step) converse(ctx context.Context) (*work.StepOut, error) {
 	calling, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	j := s.openJournal(ctx, func(err error) { stop(err) })
-	chunks := llm.Stream(calling, s.prepared, s.request)
+	call := plugin.StreamCall{View: s.view(), Attempt: s.in.Attempt, Request: s.request}
+	chunks := s.kind.Streamed(s.acts.at(calling, s.atAttempt("stream")), call, s.send)
 	if err := s.listen(ctx, x, j, chunks); err != nil {
 		j.close(false)
 		return nil, err
+	}
+	if s.unserved != nil && errors.Is(x.own, s.unserved) && len(x.seqs) == 0 { // nothing started
+		j.close(false)
+		s.show(x, stream.Frame{Kind: stream.KindEnd, Outcome: &stream.Outcome{Kind: stream.Abandoned}})
+		return s.fail(ctx, s.unserved)
 	}
 	if err := s.ended(ctx, calling, x); err != nil {
 		j.close(true)
@@ -43,32 +51,47 @@ func (s *step) converse(ctx context.Context) (*work.StepOut, error) {
 	return s.settle(ctx, x, j)
 }
 
+// send is the innermost answer of the stream gate: the prepared call.
+func (s *step) send(ctx context.Context, req llm.Request) iter.Seq2[session.Chunk, error] {
+	if s.unserved != nil {
+		return func(yield func(session.Chunk, error) bool) { yield(nil, s.unserved) }
+	}
+	return llm.Stream(ctx, s.prepared, req)
+}
+
 // ended says why a stream without a finish ended. Its error means that it was not the agent who wanted that: another
 // execution takes over.
 func (s *step) ended(ctx, calling context.Context, x *exchange) error {
 	switch {
-	case x.asm.Finish() != nil || x.own != nil:
+	case x.asm.Finish() != nil:
 		return nil
 	case ctx.Err() != nil:
-		x.cut = true
+		x.cut = x.own == nil
 		return s.halted(ctx)
-	default:
-		x.own = context.Cause(calling) // the journal broke, or nothing did
-		return nil
+	case calling.Err() != nil:
+		x.own = context.Cause(calling) // the journal broke
 	}
+	return nil
 }
 
 // listen takes chunks until the stream ends, is cancelled or breaks. Its error is the end of this worker.
 func (s *step) listen(ctx context.Context, x *exchange, j *journal, chunks iter.Seq2[session.Chunk, error]) error {
 	for c, err := range chunks {
-		if err != nil || ctx.Err() != nil {
-			return nil // cancelled, or the journal broke
+		if ctx.Err() != nil {
+			return nil // cancelled
 		}
-		if x.own = s.hear(x, j, c); x.own != nil {
+		if err != nil {
+			x.own = err // of a gate, or of the journal, which ended the call
+			return nil
+		}
+		if x.own = s.hear(x, j, readable(c)); x.own != nil {
 			return nil
 		}
 		if err := s.point(ctx, "chunk"); err != nil {
 			return err
+		}
+		if x.asm.Finish() != nil {
+			return nil // nothing follows a finish
 		}
 	}
 	return nil

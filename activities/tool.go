@@ -178,10 +178,7 @@ func effectOf(t *tools.Tool) tools.Effect {
 func (c *call) contexts(ctx context.Context, in []session.Message) ([]session.Message, error) {
 	var out []session.Message
 	for i, m := range in {
-		if m.ID == "" {
-			m.ID = fmt.Sprintf("ctx-%s-%d", c.place(), i+1)
-		}
-		m = signed(m, c.kind.Name)
+		m = signed(m, c.kind.Name, fmt.Sprintf("ctx-%s-%d", c.place(), i+1))
 		var err error
 		if m.Content, err = c.inline(ctx, m.Content); err != nil {
 			return nil, fmt.Errorf("context %s: %w", m.ID, err)

@@ -9,13 +9,14 @@
 // changed freely, the facts of a request or a failure may not, which fails the turn. A hook that wants to send something
 // to its agent uses [AgentFrom]: the calls travel with the activity's answer, so a hook that is run again cannot say the
 // same thing twice. [Definition.Assemble] renders what a definition says, [Definition.DecidePreStep],
-// [Definition.DecideRequest] and [Definition.DecideRecovery] run the gates. See spec §4.4–4.7, §8 and architecture A3.8.
+// [Definition.DecideRequest], [Definition.Streamed] and [Definition.DecideRecovery] run the gates. See spec §4.4–4.7, §8 and architecture A3.8.
 package plugin
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/session"
@@ -42,6 +43,7 @@ type Definition struct {
 
 	PreStep      []PreStepGate
 	Request      []RequestGate
+	Stream       []StreamGate
 	RequestError []RequestErrorGate
 
 	// Listeners observe notifications on the worker that happens to run the agent; a failing one affects nothing.
@@ -147,6 +149,18 @@ type RequestProposal struct {
 
 // A RequestGate may substitute the call configuration; it cannot touch messages.
 type RequestGate func(ctx context.Context, in RequestProposal, next func(context.Context, RequestProposal) (session.CallConfig, error)) (session.CallConfig, error)
+
+// A StreamCall is a request about to be sent. It is frozen: the log says the same. See spec §4.6, §4.7.1.
+type StreamCall struct {
+	View    View
+	Attempt int // from 1
+	Request llm.Request
+}
+
+// A StreamGate intercepts the call of the model. It may observe the stream, answer from elsewhere, or call next again
+// after a stream that brought nothing. An error it yields is its own failure, which ends the turn; those of the provider
+// reach it as a [session.Finish]. Handing a changed request to next fails the turn, and nothing is sent.
+type StreamGate func(ctx context.Context, in StreamCall, next func(context.Context, StreamCall) iter.Seq2[session.Chunk, error]) iter.Seq2[session.Chunk, error]
 
 // A RequestFailure is offered to recovery. See spec §4.7.4.
 type RequestFailure struct {
