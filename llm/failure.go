@@ -17,10 +17,10 @@ const (
 	ContextWindowExceeded Code = "CONTEXT_WINDOW_EXCEEDED" // the request is too long for the model
 	InvalidRequest        Code = "INVALID_REQUEST"         // the request was refused and would be again
 	Server                Code = "SERVER"                  // the provider failed or is overloaded
-	Transport             Code = "TRANSPORT"               // no answer came
+	Transport             Code = "TRANSPORT"               // the connection failed, before or in the middle of the answer
 	Timeout               Code = "TIMEOUT"                 // the stream was silent for too long
 	Aborted               Code = "ABORTED"                 // the provider ended the call
-	StreamClosed          Code = "STREAM_CLOSED"           // the stream ended in the middle of an answer
+	StreamClosed          Code = "STREAM_CLOSED"           // the stream ended as if complete, but its answer was not
 	MalformedResponse     Code = "MALFORMED_RESPONSE"      // the answer could not be read
 	EmptyResponse         Code = "EMPTY_RESPONSE"          // a normal stop without any content
 	MissingCredential     Code = "MISSING_CREDENTIAL"      // no key is configured

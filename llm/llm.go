@@ -8,7 +8,11 @@
 // credential into an error, a log or a chunk.
 //
 // A [Registry] holds the providers of a worker. [Stream] is what the agent calls: it guards the stream with an idle
-// watchdog and turns whatever the provider throws into a final [session.Finish].
+// watchdog and turns whatever the provider throws into a final [session.Finish]. A [Secret] is a credential that does
+// not print.
+//
+// Providers are in openai, anthropic, scripted (answers by script) and cassette (records and plays back); llmtest proves
+// that a provider keeps this contract.
 package llm
 
 import (

@@ -4,7 +4,6 @@ import (
 	"iter"
 	"strconv"
 
-	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/session"
 )
 
@@ -92,10 +91,4 @@ func content(drafts []*draft) session.Content {
 		}
 	}
 	return out
-}
-
-// failed reports whether an Outcome is a failure with the code.
-func (o Outcome) failed(code llm.Code) bool {
-	f := o.Finish.Reason.Failure
-	return f != nil && f.Code == string(code)
 }

@@ -72,11 +72,10 @@ func (h Harness) release(t *testing.T) {
 	})
 	t.Run("silent for too long", func(t *testing.T) {
 		t.Parallel()
-		gone, stream := h.stalled(t, t.Context(), 20*time.Millisecond)
+		// On a slow machine the watchdog may beat the request to the server, so only the server's Close waits for it.
+		_, stream := h.stalled(t, t.Context(), 20*time.Millisecond)
 		got := collect(stream)
-		require.NoError(t, got.Err)
-		require.True(t, got.failed(llm.Timeout))
-		<-gone
+		require.Equal(t, string(llm.Timeout), got.Failure(t).Code)
 	})
 }
 

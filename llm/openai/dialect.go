@@ -37,8 +37,8 @@ func dialectOf(config Config, base *url.URL) Dialect {
 	if d, known := hostDialect(base); known {
 		return d
 	}
-	if p, known := presets[config.Name]; known {
-		return p.dialect
+	if p, known := presets[config.Name]; known && p.dialect != OpenAI {
+		return p.dialect // a proxy in front of the vendor; what calls itself "openai" elsewhere seldom is
 	}
 	return Compatible
 }

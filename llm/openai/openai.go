@@ -34,7 +34,7 @@ type Config struct {
 	APIKey  llm.Secret // may be empty for an endpoint that wants none
 	KeyEnv  string     // environment variable that messages name for the key; "" means one made from Name
 	BaseURL string     // up to and including the version, such as "http://localhost:8000/v1"; "" for a known Name
-	Dialect Dialect    // "" means: by Name and BaseURL
+	Dialect Dialect    // "" means by BaseURL and Name; set it for a proxy in front of OpenAI
 
 	// Models adds to and replaces what is known about models. An unknown model is served with no facts.
 	Models map[string]Model

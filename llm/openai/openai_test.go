@@ -26,7 +26,7 @@ func harness(config openai.Config, model string) llmtest.Harness {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	llmtest.Run(t, harness(openai.Config{}, "gpt-5.1"))
+	llmtest.Run(t, harness(openai.Config{Dialect: openai.OpenAI}, "gpt-5.1"))
 }
 
 func TestConformanceOfDeepSeek(t *testing.T) {

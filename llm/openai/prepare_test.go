@@ -76,6 +76,9 @@ func TestPrepareKnowsTheRoute(t *testing.T) {
 		"a model told about": {openai.Config{APIKey: key, Models: mine, Images: load}, "mine", llm.Prepared{ContextWindow: 9, Images: true, SystemPromptUpdate: true}},
 		"a model told about otherwise": {openai.Config{APIKey: key, Models: mine}, "gpt-5.1",
 			llm.Prepared{ContextWindow: 7, SystemPromptUpdate: true}},
+		"a local server that keeps the name": {openai.Config{BaseURL: "http://localhost:11434/v1"}, "gpt-5.1", llm.Prepared{}},
+		"a proxy in front of OpenAI": {openai.Config{BaseURL: "http://proxy/v1", Dialect: openai.OpenAI}, "gpt-5.1",
+			llm.Prepared{ContextWindow: 400_000, SystemPromptUpdate: true}},
 		"a server of one's own": {openai.Config{Name: "lab", BaseURL: "http://lab/v1", Idle: time.Minute, Retry: llm.RetryPolicy{Retries: 2}}, "gpt-5.1",
 			llm.Prepared{Idle: time.Minute, Retry: llm.RetryPolicy{Retries: 2}}},
 	} {

@@ -20,7 +20,7 @@ func TestRequests(t *testing.T) {
 		config openai.Config
 		model  string
 	}{
-		"openai":     {openai.Config{Images: load}, "gpt-5.1"},
+		"openai":     {openai.Config{Dialect: openai.OpenAI, Images: load}, "gpt-5.1"},
 		"deepseek":   {openai.Config{Name: "deepseek"}, "deepseek-v4-pro"},
 		"compatible": {openai.Config{Name: "lab"}, "llama"},
 	} {
