@@ -32,15 +32,20 @@ type Message struct {
 // Text is a message of plain text.
 func Text(text string) Message { return Message{Text: text} }
 
+// Named returns the message with its ids made up, for a caller that may send it more than once.
+func (m Message) Named() Message {
+	if m.ID == "" {
+		m.ID = uuid.NewString()
+	}
+	if m.RequestID == "" {
+		m.RequestID = uuid.NewString()
+	}
+	return m
+}
+
 func (m Message) send() signals.Send {
-	s := signals.Send{ID: m.ID, RequestID: m.RequestID, Text: m.Text, Content: m.Content, Source: m.Source}
-	if s.ID == "" {
-		s.ID = uuid.NewString()
-	}
-	if s.RequestID == "" {
-		s.RequestID = uuid.NewString()
-	}
-	return s
+	m = m.Named()
+	return signals.Send{ID: m.ID, RequestID: m.RequestID, Text: m.Text, Content: m.Content, Source: m.Source}
 }
 
 // Followup queues a message for a turn of its own and returns its id. It is durable on return. See spec §3.1.
@@ -156,16 +161,29 @@ func (a *Agent) Clear(ctx context.Context) error {
 	return err
 }
 
-// Dispose ends the agent and returns when it has ended. See spec §6.3.
+// Dispose ends the agent and returns when it has ended. [ErrNoWorker] says that the disposal was accepted and waits for a
+// worker. See spec §6.3.
 func (a *Agent) Dispose(ctx context.Context) error {
 	err := a.client.Backend.Signal(ctx, a.id, signals.DisposeAgent, signals.Dispose{RequestID: uuid.NewString()})
 	if err != nil && !errors.Is(err, ErrClosed) {
 		return a.wrap("dispose", err)
 	}
 	return a.poll(ctx, func() (bool, error) {
-		run, err := a.client.Backend.Describe(ctx, a.id)
-		return err == nil && !run.Open, err
+		if open, err := a.open(ctx); !open || err != nil {
+			return err == nil, err
+		}
+		if _, err := a.State(ctx); !errors.Is(err, ErrNoWorker) {
+			return false, nil
+		} else if open, again := a.open(ctx); open || again != nil {
+			return false, err
+		}
+		return true, nil
 	})
+}
+
+func (a *Agent) open(ctx context.Context) (bool, error) {
+	run, err := a.client.Backend.Describe(ctx, a.id)
+	return run.Open, err
 }
 
 // State is what the agent does and waits for. It needs a worker.

@@ -176,7 +176,11 @@ func (s *site) needWorker(ctx context.Context, queue, accepted string) error {
 	if err != nil || ok {
 		return err
 	}
-	return fail(exitNoWorker, fmt.Errorf("no worker polls task queue %q; %s (start one with `starter worker` or `starter dev`)", queue, accepted))
+	return noWorker(queue, accepted)
+}
+
+func noWorker(queue, accepted string) error {
+	return fail(exitNoWorker, fmt.Errorf("no worker answers on task queue %q; %s (start one with `starter worker` or `starter dev`)", queue, accepted))
 }
 
 // link is the agent's page in the Temporal UI.

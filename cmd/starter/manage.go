@@ -153,6 +153,7 @@ func (a *app) sendCmd(act, short, example string) *cobra.Command {
 
 // send delivers a message with a receipt if a worker runs, and as a signal, which waits for one, otherwise.
 func (a *app) send(ctx context.Context, s *site, agent *agents.Agent, act string, m agents.Message) error {
+	m = m.Named() // an update that nobody answered may still arrive: it is the same request
 	polls, err := s.agents.Backend.Workers(ctx)
 	if err != nil {
 		return err
@@ -173,7 +174,7 @@ func (a *app) send(ctx context.Context, s *site, agent *agents.Agent, act string
 	if err := a.print(map[string]string{"id": id, "disposition": "accepted"}, "accepted "+id); err != nil {
 		return err
 	}
-	return s.needWorker(ctx, a.queue, "the message was accepted and waits")
+	return noWorker(a.queue, "the message was accepted and waits")
 }
 
 func (a *app) signal(ctx context.Context, agent *agents.Agent, act string, m agents.Message) (string, error) {
@@ -258,7 +259,9 @@ func (a *app) disposeCmd() *cobra.Command {
 			if err := s.needWorker(ctx, a.queue, "the agent was not disposed"); err != nil {
 				return err
 			}
-			if err := agent.Dispose(ctx); err != nil {
+			if err := agent.Dispose(ctx); errors.Is(err, agents.ErrNoWorker) {
+				return noWorker(a.queue, "the disposal was accepted and waits")
+			} else if err != nil {
 				return err
 			}
 			return a.print(map[string]bool{"disposed": true}, "disposed")
