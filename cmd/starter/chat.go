@@ -70,6 +70,9 @@ func (a *app) sendLines(ctx context.Context, agent *agents.Agent, ids chan<- str
 		}
 		ids <- id
 	}
+	if errors.Is(in.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("a line of input is longer than %d bytes, the most that is taken: put it into a file and send its name", maxLine)
+	}
 	return in.Err()
 }
 
