@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -124,6 +125,9 @@ func (h hydrator) block(b session.Block) (session.Content, bool, error) {
 	return session.Content{b}, false, nil
 }
 
+// errNotContent: what is stored is not message content.
+var errNotContent = errors.New("it is not message content")
+
 // loadContent reads message content that was set aside by [storeContent].
 func loadContent(ctx context.Context, st *store.Store, ref session.Artifact) (session.Content, error) {
 	data, err := st.Blob(ctx, ref.SHA256)
@@ -132,7 +136,7 @@ func loadContent(ctx context.Context, st *store.Store, ref session.Artifact) (se
 	}
 	var c session.Content
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("stored content %s: %w", ref.SHA256, err)
+		return nil, fmt.Errorf("stored content %s: %w: %w", ref.SHA256, errNotContent, err)
 	}
 	return c, nil
 }

@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/internal/work"
@@ -50,14 +49,4 @@ func (a *Activities) append(ctx context.Context, tries int, id work.Ident, base 
 		return base, err
 	}
 	return head, nil
-}
-
-// Spill stores a message body that is too large for the workflow. See architecture A3.4.
-func (a *Activities) Spill(ctx context.Context, in work.SpillIn) (work.SpillOut, error) {
-	defer a.beat(ctx, in.Ident.Session, "")()
-	ref, err := a.storeContent(ctx, in.Content)
-	if err != nil {
-		return work.SpillOut{}, fmt.Errorf("spill: %w", err)
-	}
-	return work.SpillOut{Blob: ref}, nil
 }

@@ -144,6 +144,9 @@ func (a *agent) spill(in work.SpillIn) (session.Artifact, error) {
 	if err := workflow.ExecuteLocalActivity(ctx, work.Spill, in).Get(ctx, &out); err != nil {
 		return session.Artifact{}, &refusal{driver.RefusedStore, fmt.Errorf("the message's body cannot be stored or found: %w", cause(err))}
 	}
+	if out.Code != "" {
+		return session.Artifact{}, &refusal{out.Code, errors.New(out.Message)}
+	}
 	return out.Blob, nil
 }
 

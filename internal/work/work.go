@@ -259,16 +259,25 @@ type PersistOut struct {
 	Head Head `json:"head"`
 }
 
-// SpillIn asks for a large message body to be stored. It is called as a local activity.
+// SpillIn asks for a large message body to be stored, or, if the content is one artifact of [ContentMediaType], to be
+// looked at: whatever the workflow accepts must be there and fit into the log. It is called as a local activity.
 type SpillIn struct {
 	Ident   Ident           `json:"ident"`
 	Content session.Content `json:"content"`
 }
 
-// SpillOut is the stored body.
+// SpillOut is the stored body, or why it is refused.
 type SpillOut struct {
-	Blob session.Artifact `json:"blob"`
+	Blob    session.Artifact `json:"blob"`
+	Code    string           `json:"code,omitempty"` // refused: INVALID or STORE
+	Message string           `json:"message,omitempty"`
 }
+
+// The codes of a refused body.
+const (
+	SpillInvalid = "INVALID"
+	SpillMissing = "STORE"
+)
 
 // CancelReasonIn asks what the history says about a native cancellation.
 type CancelReasonIn struct {
