@@ -12,6 +12,7 @@ package llmtest
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net/http/httptest"
 	"testing"
 
@@ -54,6 +55,28 @@ type Outcome struct {
 	Usage   session.Usage   // the last one
 	Finish  session.Finish
 	Err     error // of the caller's context
+}
+
+// collect runs a stream to its end.
+func collect(chunks iter.Seq2[session.Chunk, error]) Outcome {
+	var out Outcome
+	var parts session.Assembler
+	for chunk, err := range chunks {
+		if err != nil {
+			out.Err = err
+			break
+		}
+		out.Chunks = append(out.Chunks, chunk)
+		parts.Add(chunk)
+		switch c := chunk.(type) {
+		case session.UsageChunk:
+			out.Usage = c.Usage
+		case session.Finish:
+			out.Finish = c
+		}
+	}
+	out.Content, _ = parts.Message()
+	return out
 }
 
 // Failure is the failure that the call must have ended with.

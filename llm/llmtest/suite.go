@@ -45,7 +45,7 @@ func (h Harness) answers(t *testing.T) {
 			session.Content{session.ToolCallBlock{ID: "c1", Name: "look", Arguments: `{}`}, session.ToolCallBlock{ID: "c1-1", Name: "look", Arguments: `{"n":2}`}}, session.FinishToolCalls},
 		"cut at the limit": {Answer{Blocks: []Piece{said("And th")}, End: EndLength},
 			session.TextContent("And th"), session.FinishMaxTokens},
-		"nothing up to the limit": {Answer{End: EndLength}, nil, session.FinishMaxTokens},
+		"nothing up to the limit": {Answer{End: EndLength}, session.Content{}, session.FinishMaxTokens},
 		"calls that end with a plain stop": {Answer{Blocks: []Piece{called("c1", "look", `{}`)}, End: EndStop},
 			session.Content{session.ToolCallBlock{ID: "c1", Name: "look", Arguments: `{}`}}, session.FinishToolCalls},
 	} {
