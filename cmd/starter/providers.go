@@ -27,7 +27,7 @@ const assistant = "assistant"
 const (
 	defaultOpenAI    = "gpt-5-mini"
 	defaultAnthropic = "claude-sonnet-4-5"
-	defaultDeepSeek  = "deepseek-chat"
+	defaultDeepSeek  = "deepseek-v4-flash"
 )
 
 // routeFromEnv chooses the provider by the keys that are set. EVERTURN_BASE_URL alone means a server that speaks
