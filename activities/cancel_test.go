@@ -41,6 +41,17 @@ func TestCancelInEveryPhase(t *testing.T) { // §5, C-217 to C-221
 	}
 }
 
+func TestAStepThatBeginsCancelledLogsNothing(t *testing.T) { // X3
+	t.Parallel()
+	b := newBench(t)
+	b.say("a")
+	b.cancel()
+	out := b.next()
+	require.Equal(t, work.StepCancelled, out.Outcome)
+	require.Equal(t, work.Head{}, out.Head)
+	require.False(t, out.Entered)
+}
+
 func TestCancelWhileTheModelSpeaks(t *testing.T) { // X6, X7, C-222 to C-225
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -193,6 +193,20 @@ func TestTheJournalKeepsWhatWasShownLongEnoughAgo(t *testing.T) { // D25
 	require.Equal(t, "TS1 IS-(next-turn:1) SS1.1 UM(a) RH(initial) RC CH×1 AA CH×4 AM", b.own())
 }
 
+func TestAnExecutionThatBeginsCancelledKeepsWhatWasShown(t *testing.T) { // X6
+	t.Parallel()
+	b := newBench(t, script(`text "`+long+`" chunks=2`))
+	b.say("a")
+	in := b.in()
+	b.dies("stream/end", in)
+	b.cancel()
+	out := b.run(in)
+	require.Equal(t, work.StepMessage, out.Outcome)
+	require.True(t, out.Interrupted)
+	require.Equal(t, "TS1 IS-(next-turn:1) SS1.1 UM(a) RH(initial) RC CH×3 AM!", b.own())
+	require.Len(t, b.requests(), 1)
+}
+
 // journalKey is where a part of turn 1, step 1, attempt 1 is stored.
 func journalKey(execution, n int) string {
 	return fmt.Sprintf("journal/%s/%019d/%010d.%010d/%010d/%010d/%010d", sess, 1, 1, 1, 1, execution, n)

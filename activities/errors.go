@@ -85,12 +85,12 @@ const (
 	patientTries = 8
 	firstPause   = 50 * time.Millisecond
 	longestPause = 4 * time.Second
-	writeTimeout = time.Minute
+	storeTimeout = time.Minute
 )
 
 // try does a write of the store that a cancel must not interrupt, and repeats it while that makes sense.
 func (a *Activities) try(ctx context.Context, tries int, write func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	ctx, cancel := bounded(ctx)
 	defer cancel()
 	pause := firstPause
 	for n := 1; ; n++ {

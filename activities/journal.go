@@ -173,6 +173,8 @@ type legacy struct {
 }
 
 func (s *step) readJournal(ctx context.Context) (legacy, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	executions, err := s.stored().Executions(ctx)
 	if err != nil {
 		return legacy{}, err

@@ -19,6 +19,11 @@ func (s *step) settleLost(ctx context.Context) (*work.StepOut, error) {
 	case left.begun == nil:
 		return s.answer(ctx, s.lostOutcome())
 	}
+	return s.bury(ctx, left)
+}
+
+// bury settles the call of an execution that died, and answers.
+func (s *step) bury(ctx context.Context, left legacy) (*work.StepOut, error) {
 	if err := s.adopt(ctx, left); err != nil {
 		return nil, err
 	}

@@ -27,6 +27,10 @@ func (s *step) resume(ctx context.Context) (*work.StepOut, error) {
 	if left.begun == nil {
 		return nil, nil
 	}
+	if ctx.Err() != nil && s.halted(ctx) == nil { // cancelled while nobody worked on it
+		s.in.Lost = lostCancelled
+		return s.bury(ctx, left)
+	}
 	return first(ctx, s.inherit(left), s.rebind, s.begin, s.freeze, s.converse)
 }
 
@@ -53,6 +57,8 @@ func (s *step) inherit(left legacy) phase {
 
 // adopt takes over what the dead execution knew, and its chunks.
 func (s *step) adopt(ctx context.Context, left legacy) (err error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	b := left.begun
 	if s.state, err = s.Store.State(ctx, s.in.Ident.Session, store.Head(b.Head)); err != nil {
 		return err

@@ -136,6 +136,8 @@ func (a *Activities) spec(ctx context.Context, hash string) (s work.Spec, err er
 	if s, ok := a.specs.get(hash); ok {
 		return s, nil
 	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
 	data, err := a.Store.Blob(ctx, hash)
 	if err != nil {
 		return s, fmt.Errorf("spec of the agent: %w", err)
