@@ -92,11 +92,11 @@ func (b *temporalBackend) Query(ctx context.Context, id, name string, arg, out a
 }
 
 func (b *temporalBackend) Describe(ctx context.Context, id string) (Run, error) {
-	d, err := b.client.DescribeWorkflowExecution(ctx, id, "")
+	d, err := b.client.DescribeWorkflow(ctx, id, "")
 	if err != nil {
 		return Run{}, typed(err)
 	}
-	info := d.GetWorkflowExecutionInfo()
+	info := d.RawResponse.GetWorkflowExecutionInfo()
 	run := Run{Open: info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Status: statusName(info.GetStatus()), Started: info.GetStartTime().AsTime()}
 	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_FAILED {
 		run.Code, run.Reason = b.failure(ctx, id)

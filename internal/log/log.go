@@ -22,7 +22,9 @@ func New(level string) (*zap.Logger, error) {
 }
 
 // Temporal lets the Temporal SDK log through z.
-func Temporal(z *zap.Logger) sdklog.Logger { return adapter{z.WithOptions(zap.AddCallerSkip(1)).Sugar()} }
+func Temporal(z *zap.Logger) sdklog.Logger {
+	return adapter{z.WithOptions(zap.AddCallerSkip(1)).Sugar()}
+}
 
 type adapter struct{ s *zap.SugaredLogger }
 
