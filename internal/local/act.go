@@ -42,14 +42,14 @@ func decode(act string, raw []byte) (any, error) {
 }
 
 // act turns an act into an input; a large body is stored first. See architecture A3.4.
-func (e *Engine) act(t *thread, i item) (driver.Input, error) {
+func (k *task) act(i item) (driver.Input, error) {
 	payload, err := decode(i.Name, i.Raw)
 	if err != nil {
 		return nil, err
 	}
 	switch p := payload.(type) {
 	case signals.Send:
-		return e.sent(t, i.Ref, p)
+		return k.sent(i.Ref, p)
 	case signals.Cancel:
 		return cancelAsked(i.Ref, p), nil
 	case signals.Dispose:
@@ -57,11 +57,11 @@ func (e *Engine) act(t *thread, i item) (driver.Input, error) {
 	case signals.Remove:
 		return driver.Removed{Ref: i.Ref, Request: p.RequestID, ID: p.ID}, nil
 	case signals.Replace:
-		return e.replaced(t, i.Ref, p)
+		return k.replaced(i.Ref, p)
 	case signals.Clear:
 		return driver.Cleared{Ref: i.Ref, Request: p.RequestID}, nil
 	default:
-		return e.batch(t, i.Ref, payload.(signals.Batch))
+		return k.batch(i.Ref, payload.(signals.Batch))
 	}
 }
 
@@ -69,19 +69,19 @@ func cancelAsked(ref string, c signals.Cancel) driver.Input {
 	return driver.CancelAsked{Ref: ref, Request: c.RequestID, Cause: *c.Cause, KeepInbox: c.KeepInbox, Via: driver.ViaAPI, By: c.By, Text: c.Text}
 }
 
-func (e *Engine) sent(t *thread, ref string, s signals.Send) (driver.Input, error) {
-	m, err := e.message(t, s)
+func (k *task) sent(ref string, s signals.Send) (driver.Input, error) {
+	m, err := k.message(s)
 	if err != nil {
 		return nil, err
 	}
 	return driver.Sent{Ref: ref, Request: s.RequestID, Message: m, Bytes: s.Size(), Target: s.Target, Wakeup: s.Wakeup}, nil
 }
 
-func (e *Engine) replaced(t *thread, ref string, r signals.Replace) (driver.Input, error) {
+func (k *task) replaced(ref string, r signals.Replace) (driver.Input, error) {
 	if r.With.ID == "" {
 		r.With.ID = r.ID
 	}
-	m, err := e.message(t, r.With)
+	m, err := k.message(r.With)
 	if err != nil {
 		return nil, err
 	}
@@ -89,10 +89,10 @@ func (e *Engine) replaced(t *thread, ref string, r signals.Replace) (driver.Inpu
 }
 
 // batch reads every act before any is applied.
-func (e *Engine) batch(t *thread, ref string, b signals.Batch) (driver.Input, error) {
+func (k *task) batch(ref string, b signals.Batch) (driver.Input, error) {
 	out := driver.Batch{Ref: ref, Request: b.RequestID}
 	for n, act := range b.Acts {
-		in, err := e.member(t, act)
+		in, err := k.member(act)
 		if err != nil {
 			return nil, fmt.Errorf("batch: act %d: %w", n+1, err)
 		}
@@ -101,34 +101,31 @@ func (e *Engine) batch(t *thread, ref string, b signals.Batch) (driver.Input, er
 	return out, nil
 }
 
-func (e *Engine) member(t *thread, act signals.Act) (driver.Input, error) {
+func (k *task) member(act signals.Act) (driver.Input, error) {
 	switch act.Act {
 	case signals.CancelTurn:
 		return cancelAsked("", *act.Cancel), nil
 	case signals.InboxRemove:
 		return driver.Removed{Request: act.Remove.RequestID, ID: act.Remove.ID}, nil
 	case signals.InboxReplace:
-		return e.replaced(t, "", *act.Replace)
+		return k.replaced("", *act.Replace)
 	case signals.InboxClear:
 		return driver.Cleared{Request: act.Clear.RequestID}, nil
 	default:
-		return e.sent(t, "", *act.Send)
+		return k.sent("", *act.Send)
 	}
 }
 
 // message makes the message small: a large body is stored, and a stored one must be there for this worker too.
-func (e *Engine) message(t *thread, s signals.Send) (session.Message, error) {
+func (k *task) message(s signals.Send) (session.Message, error) {
 	m := s.Message("")
 	if m.ID == "" {
-		m.ID = e.messageID(t.agent)
+		m.ID = k.messageID()
 	}
 	if s.Body == nil && s.Size() <= work.InlineLimit {
 		return m, nil
 	}
-	e.mu.Lock()
-	ident := t.agent.ident()
-	e.mu.Unlock()
-	blob, err := e.spill(t, work.SpillIn{Ident: ident, Content: m.Content})
+	blob, err := k.spill(work.SpillIn{Ident: k.ident(), Content: m.Content})
 	if err != nil {
 		return m, err
 	}
@@ -137,11 +134,17 @@ func (e *Engine) message(t *thread, s signals.Send) (session.Message, error) {
 }
 
 // messageID makes up the id of a message that came without one; it is unique in the agent's life.
-func (e *Engine) messageID(a *agent) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	a.Made++
-	return fmt.Sprintf("in-%s-%d", a.ID, a.Made)
+func (k *task) messageID() string {
+	k.engine.mu.Lock()
+	defer k.engine.mu.Unlock()
+	k.agent.Made++
+	return fmt.Sprintf("in-%s-%d", k.agent.ID, k.agent.Made)
+}
+
+func (k *task) ident() work.Ident {
+	k.restore()
+	s := k.driver.State()
+	return work.Ident{Session: s.Session, Definition: s.Definition, Epoch: s.Epoch, Store: s.Store, Spec: s.Spec}
 }
 
 // receipt puts the driver's receipt into the words of the wire.

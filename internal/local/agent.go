@@ -6,7 +6,6 @@ import (
 
 	"github.com/everturn/everturn/activities"
 	"github.com/everturn/everturn/internal/driver"
-	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/signals"
 )
 
@@ -71,17 +70,7 @@ type timer struct {
 
 // busy reports whether a task could do something for the agent.
 func (a *agent) busy() bool {
-	return len(a.Queue) > 0 || a.local() != nil || a.mayRoll()
-}
-
-// local is the next effect that the task itself carries out.
-func (a *agent) local() *effect {
-	for _, fx := range a.Effects {
-		if fx.Activity == work.Persist {
-			return fx
-		}
-	}
-	return nil
+	return len(a.Queue) > 0 || a.mayRoll()
 }
 
 func (a *agent) effect(id string) *effect {
@@ -110,11 +99,6 @@ func (a *agent) state() *driver.State {
 
 // runID names the run, as Temporal would.
 func (a *agent) runID() string { return fmt.Sprintf("%s-run-%d", a.ID, a.Run) }
-
-func (a *agent) ident() work.Ident {
-	s := a.state()
-	return work.Ident{Session: s.Session, Definition: s.Definition, Epoch: s.Epoch, Store: s.Store, Spec: s.Spec}
-}
 
 // raw writes what is made of JSON-ready values only.
 func raw(v any) json.RawMessage {

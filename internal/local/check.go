@@ -6,13 +6,38 @@ import (
 	"fmt"
 
 	"github.com/everturn/everturn/internal/driver"
+	"github.com/everturn/everturn/internal/work"
 )
 
-// broken holds a decision against what must be true after every input.
-func (e *Engine) broken(d decision, state json.RawMessage) error {
-	if !e.cfg.CheckEveryInput || d.driver == nil {
+// sound holds a decision against what must be true after every input. A defect stops the agent: on Temporal the task
+// would fail for ever.
+func (k *task) sound(d decision) bool {
+	e, a := k.engine, k.agent
+	err := k.broken()
+	for _, fx := range d.effects {
+		if defect, ok := fx.(driver.Defect); ok {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			a.wedged = true
+			e.blame(a, "at %s %s: defect: %s", d.Name, d.ID, defect.Message)
+			e.announce()
+			return false
+		}
+	}
+	if err != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.blame(a, "after %s %s: %w", d.Name, d.ID, err)
+	}
+	return true
+}
+
+// broken checks the state and goes on with a driver that was restored from it.
+func (k *task) broken() error {
+	if !k.engine.cfg.CheckEveryInput || k.driver == nil {
 		return nil
 	}
+	state := raw(k.driver.State())
 	var restored driver.State
 	if err := json.Unmarshal(state, &restored); err != nil {
 		return fmt.Errorf("the state cannot be restored: %w", err)
@@ -20,8 +45,16 @@ func (e *Engine) broken(d decision, state json.RawMessage) error {
 	if again := raw(restored); !bytes.Equal(state, again) {
 		return fmt.Errorf("the state changes when it is restored:\n%s\n%s", state, again)
 	}
+	k.driver = driver.Restore(restored)
 	if err := driver.Check(&restored); err != nil {
 		return fmt.Errorf("the state breaks a law: %w", err)
 	}
 	return nil
+}
+
+// fits checks that a payload could travel. See architecture A3.4. The caller holds the lock.
+func (e *Engine) fits(a *agent, fx *effect, what string, data []byte) {
+	if e.cfg.CheckEveryInput && len(data) > work.PayloadLimit {
+		e.blame(a, "the %s of %s has %d bytes, more than %d", what, fx.ID, len(data), work.PayloadLimit)
+	}
 }

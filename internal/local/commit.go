@@ -1,21 +1,14 @@
 package local
 
 import (
-	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/everturn/everturn/internal/driver"
-	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/signals"
 )
-
-// A decision is what the driver made of one input; driver is nil if the input says nothing to it.
-type decision struct {
-	driver  *driver.Driver
-	records []session.Record
-	effects []driver.Effect
-}
 
 // A notice waits to be told to the tap.
 type notice struct {
@@ -23,57 +16,59 @@ type notice struct {
 	data any
 }
 
-// decided commits a decision unless its worker died in between; then the next worker decides again.
-func (e *Engine) decided(t *thread, i item, d decision) {
-	var state json.RawMessage
-	if d.driver != nil {
-		state = raw(d.driver.State())
-	}
-	broken := e.broken(d, state)
-	if e.visit(t.in(taskPoint(t.agent, i)), pointHandled) != nil {
-		return
-	}
+// commit takes over state and effects together, unless the worker died or was cut off.
+func (k *task) commit() {
+	e, a := k.engine, k.agent
 	e.mu.Lock()
-	if !t.current() {
-		e.mu.Unlock()
+	defer e.mu.Unlock()
+	if !k.current() {
 		return
 	}
-	if defect := defectOf(d.effects); defect != "" {
-		e.wedge(t.agent, defect)
-		e.mu.Unlock()
-		return
-	}
-	if broken != nil {
-		e.blame(t.agent, "after %s %s: %w", i.Name, i.ID, broken)
-	}
-	notices := e.commit(t.agent, i, d, state)
-	e.tell(t.agent, notices)
-	e.mu.Unlock()
-}
-
-// commit takes over state and effects together. The caller holds the lock.
-func (e *Engine) commit(a *agent, i item, d decision, state json.RawMessage) []notice {
-	a.Queue = a.Queue[1:]
-	if d.driver == nil {
-		return e.fruitless(a, i)
-	}
-	a.State, a.driver, a.view = state, d.driver, nil
-	if e.cfg.CheckEveryInput {
-		a.driver = nil // every input is handled by a restored driver
+	a.Queue = slices.Clone(a.Queue[k.items:])
+	if k.driver != nil {
+		a.State, a.view = raw(k.driver.State()), nil
+		a.driver = k.driver
 	}
 	var notices []notice
-	for _, r := range d.records {
-		notices = append(notices, notice{"session/event", r})
+	for _, d := range k.decisions {
+		notices = append(notices, e.perform(a, d)...)
 	}
+	for _, fx := range slices.Clone(a.Effects) {
+		e.dispatch(a, fx)
+	}
+	e.tell(a, notices)
+}
+
+// perform carries out one decision. The caller holds the lock.
+func (e *Engine) perform(a *agent, d decision) (notices []notice) {
 	for _, fx := range d.effects {
-		notices = append(notices, e.perform(a, fx)...)
+		notices = append(notices, e.effect(a, fx)...)
 	}
-	e.askForRollover(a, i)
+	switch {
+	case d.refused != nil && d.Ref != "":
+		e.reply(d.Ref, answer{receipt: receipt(*d.refused)})
+	case d.refused != nil:
+		notices = append(notices, notice{"agent/refused", *d.refused})
+	case d.Name == work.Setup && d.Lost != "":
+		e.stillborn(a, d.item)
+	}
+	e.askForRollover(a, d.item)
 	return notices
 }
 
-// fruitless ends the run of an agent that could not be born. Nothing was published and its id is free. See spec §6.1.
-func (e *Engine) fruitless(a *agent, i item) []notice {
+// refuse answers a malformed act. It never fails the task.
+func (k *task) refuse(err error) *driver.Receipt {
+	k.restore()
+	var known *refusal
+	code := signals.ErrInvalid
+	if errors.As(err, &known) {
+		code = known.code
+	}
+	return &driver.Receipt{Disposition: driver.Refused, Code: code, Message: err.Error(), Revision: k.driver.State().Revision}
+}
+
+// stillborn ends the run of an agent that could not be born. Nothing was published and its id is free. See spec §6.1.
+func (e *Engine) stillborn(a *agent, i item) {
 	a.End = &ending{Status: statusFailed, Code: i.Code, Reason: i.Text}
 	for _, waiting := range a.Queue {
 		switch {
@@ -84,45 +79,6 @@ func (e *Engine) fruitless(a *agent, i item) []notice {
 		}
 	}
 	a.Queue, a.Effects, a.Timers = nil, nil, nil
-	return nil
-}
-
-// refuse drops a malformed act, visibly. It never fails the task.
-func (e *Engine) refuse(t *thread, i item, err error) {
-	var known *refusal
-	code := signals.ErrInvalid
-	if errors.As(err, &known) {
-		code = known.code
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	a := t.agent
-	if !t.current() {
-		return
-	}
-	a.Queue = a.Queue[1:]
-	r := driver.Receipt{Disposition: driver.Refused, Code: code, Message: err.Error(), Revision: a.state().Revision}
-	if i.Ref != "" {
-		e.reply(i.Ref, answer{receipt: receipt(r)})
-		return
-	}
-	e.tell(a, []notice{{"agent/refused", r}})
-}
-
-// wedge stops an agent whose driver says that going on would corrupt the log. The caller holds the lock.
-func (e *Engine) wedge(a *agent, defect string) {
-	a.wedged, a.driver = true, nil
-	e.blame(a, "defect: %s", defect)
-	e.announce()
-}
-
-func defectOf(effects []driver.Effect) string {
-	for _, fx := range effects {
-		if d, ok := fx.(driver.Defect); ok {
-			return d.Message
-		}
-	}
-	return ""
 }
 
 // tell calls the tap, then whoever waits for the commit. The caller holds the lock, which the tap does not see.

@@ -38,10 +38,6 @@ func (fx *effect) point(a *agent) Point {
 
 // dispatch hands an effect to a worker if it is due and there is one. The caller holds the lock.
 func (e *Engine) dispatch(a *agent, fx *effect) {
-	if fx.Activity == work.Persist {
-		e.wake(a)
-		return
-	}
 	if fx.thread != nil || fx.Due > millis(e.now) || e.starved(a, fx) {
 		return
 	}
@@ -80,9 +76,7 @@ func (e *Engine) answered(a *agent, fx *effect, p Point, out json.RawMessage, er
 	case e.hit(verbLoseAnswer, p) || errors.Is(err, errDrains):
 		e.again(a, fx)
 	case err == nil:
-		if e.cfg.CheckEveryInput && len(out) > work.PayloadLimit {
-			e.blame(a, "the answer of %s has %d bytes, more than %d", fx.ID, len(out), work.PayloadLimit)
-		}
+		e.fits(a, fx, "answer", out)
 		e.close(a, fx, item{Raw: out})
 	case fx.Cancelled && errors.Is(err, context.Canceled):
 		e.lose(a, fx, driver.LostCancelled, "", err.Error())
@@ -149,8 +143,6 @@ func call(ctx context.Context, acts Activities, fx *effect) (json.RawMessage, er
 		return crossing(ctx, fx.In, acts.Step)
 	case work.Tool:
 		return crossing(ctx, fx.In, acts.Tool)
-	case work.Persist:
-		return crossing(ctx, fx.In, acts.Persist)
 	case work.CancelReason:
 		return crossing(ctx, fx.In, acts.CancelReason)
 	default:

@@ -23,6 +23,8 @@ type Config struct {
 	// CheckEveryInput holds the driver's laws and the JSON form of its state against every input that is handled, and
 	// hands every input to a driver that was restored from JSON. What is broken is found in [Engine.Err].
 	CheckEveryInput bool
+	// Batch bounds the inputs that one task handles; 0 means all that are there when it begins.
+	Batch int
 	// RolloverEvery asks every agent for a rollover after so many inputs; 0 means never.
 	RolloverEvery int
 }

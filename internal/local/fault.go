@@ -67,7 +67,7 @@ func (e *Engine) giveUp(p Point, why driver.Lost, text string) {
 	defer e.mu.Unlock()
 	for _, a := range e.runs {
 		for _, fx := range a.Effects {
-			if fx.Activity != work.Persist && p.matches(fx.point(a)) {
+			if p.matches(fx.point(a)) {
 				e.lose(a, fx, why, "", text)
 				return
 			}
@@ -135,6 +135,8 @@ func (e *Engine) NativeCancel(id, reason string) error {
 		return err
 	}
 	a.Cancel = &activities.CancelRequest{Reason: reason, Identity: "local"}
-	e.open(a, &effect{ID: "reason-" + a.runID(), Activity: work.CancelReason, In: raw(work.CancelReasonIn{Session: a.ID, RunID: a.runID()})})
+	fx := &effect{ID: "reason-" + a.runID(), Activity: work.CancelReason, In: raw(work.CancelReasonIn{Session: a.ID, RunID: a.runID()})}
+	e.open(a, fx)
+	e.dispatch(a, fx)
 	return nil
 }

@@ -19,36 +19,36 @@ const (
 	localBackoff = 50 * time.Millisecond
 )
 
-// persist carries out a local activity of the driver; a worker that dies meanwhile leaves it to the next one.
-func (e *Engine) persist(t *thread, fx *effect) {
-	e.mu.Lock()
-	p := fx.point(t.agent)
-	e.mu.Unlock()
-	ctx := t.in(p)
-	err := e.visit(ctx, pointStart)
-	var out json.RawMessage
-	if err == nil {
-		out, err = e.inline(ctx, func(ctx context.Context) (json.RawMessage, error) {
-			if e.struck(verbFailPersist, p) {
-				return nil, errRefused
-			}
-			return call(ctx, t.worker.activities, fx)
-		})
+// persist carries out a local activity; it reports false if the task is lost.
+func (k *task) persist(in work.PersistIn) (item, bool) {
+	e := k.engine
+	p := Point{Session: k.agent.ID, Activity: work.Persist, Effect: in.ID, Execution: 1}
+	ctx := k.in(p)
+	if e.visit(ctx, pointStart) != nil {
+		return item{}, false
 	}
-	if gone := e.visit(ctx, pointAnswer); gone != nil {
-		return
+	out, err := e.inline(ctx, func(ctx context.Context) (json.RawMessage, error) {
+		if e.struck(verbFailPersist, p) {
+			return nil, errRefused
+		}
+		return crossing(ctx, raw(in), k.worker.activities.Persist)
+	})
+	if e.visit(ctx, pointAnswer) != nil {
+		return item{}, false
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	i := item{Name: work.Persist, ID: in.ID, Raw: out}
 	switch {
-	case !t.current(): // the answer is lost with the task
-	case e.hit(verbLoseAnswer, p): // the task is lost: it begins anew
-		t.agent.driver = nil
+	case !k.current():
+		return i, false
+	case e.hit(verbLoseAnswer, p): // the task is lost: it begins anew, later
+		e.notices()
+		return i, false
 	case err != nil:
-		e.lose(t.agent, fx, driver.LostExhausted, "", err.Error())
-	default:
-		e.close(t.agent, fx, item{Raw: out})
+		i.Lost, i.Text = driver.LostExhausted, err.Error()
 	}
+	return i, true
 }
 
 var errRefused = errors.New("the store refuses, as the test asked")
@@ -67,15 +67,20 @@ func (e *Engine) inline(ctx context.Context, run func(context.Context) (json.Raw
 }
 
 // spill stores a body that is too large for the log's tail.
-func (e *Engine) spill(t *thread, in work.SpillIn) (session.Artifact, error) {
-	ctx := t.in(Point{Session: t.agent.ID, Activity: work.Spill})
-	data, err := e.inline(ctx, func(ctx context.Context) (json.RawMessage, error) {
-		return crossing(ctx, raw(in), t.worker.activities.Spill)
+func (k *task) spill(in work.SpillIn) (session.Artifact, error) {
+	ctx := k.in(Point{Session: k.agent.ID, Activity: work.Spill})
+	data, err := k.engine.inline(ctx, func(ctx context.Context) (json.RawMessage, error) {
+		return crossing(ctx, raw(in), k.worker.activities.Spill)
 	})
 	if err != nil {
 		return session.Artifact{}, &refusal{driver.RefusedStore, fmt.Errorf("the message's body cannot be stored or found: %w", err)}
 	}
 	var out work.SpillOut
-	err = json.Unmarshal(data, &out)
-	return out.Blob, err
+	if err := json.Unmarshal(data, &out); err != nil {
+		return session.Artifact{}, err
+	}
+	if out.Code != "" {
+		return session.Artifact{}, &refusal{out.Code, errors.New(out.Message)}
+	}
+	return out.Blob, nil
 }

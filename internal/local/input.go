@@ -7,7 +7,7 @@ import (
 )
 
 // input turns an item into what the driver understands; nil says nothing to it.
-func (e *Engine) input(t *thread, i item) (driver.Input, error) {
+func (k *task) input(i item) (driver.Input, error) {
 	switch i.Name {
 	case work.Setup:
 		if i.Lost != "" {
@@ -32,7 +32,7 @@ func (e *Engine) input(t *thread, i item) (driver.Input, error) {
 	case itemResume:
 		return driver.Resumed{}, nil
 	default:
-		return e.act(t, i)
+		return k.act(i)
 	}
 }
 

@@ -8,8 +8,9 @@ import (
 	"github.com/everturn/everturn/internal/work"
 )
 
-// perform carries out one effect of a decision that is being committed. The caller holds the lock.
-func (e *Engine) perform(a *agent, fx driver.Effect) []notice {
+// effect carries out one effect of a task that is being committed. The caller holds the lock, and dispatches what was
+// opened when all effects have been carried out: what the same task cancels is never started.
+func (e *Engine) effect(a *agent, fx driver.Effect) []notice {
 	switch fx := fx.(type) {
 	case driver.StartSetup:
 		e.open(a, &effect{ID: "setup", Activity: work.Setup, In: raw(fx.In)})
@@ -19,8 +20,6 @@ func (e *Engine) perform(a *agent, fx driver.Effect) []notice {
 	case driver.StartTool:
 		in := fx.In
 		e.open(a, &effect{ID: in.ID, Activity: work.Tool, Mode: in.Mode, Turn: in.Turn, Step: in.Step, Tool: in.Call.Name, In: raw(in)})
-	case driver.StartPersist:
-		e.open(a, &effect{ID: fx.In.ID, Activity: work.Persist, In: raw(fx.In)})
 	case driver.StartTimer:
 		a.Timers = append(a.Timers, timer{ID: fx.ID, Due: e.now.Add(time.Duration(fx.DelayMS) * time.Millisecond).UnixMilli()})
 	case driver.CancelEffect:
@@ -46,11 +45,8 @@ func (e *Engine) perform(a *agent, fx driver.Effect) []notice {
 // open takes up an effect. The caller holds the lock.
 func (e *Engine) open(a *agent, fx *effect) {
 	fx.Since = millis(e.now)
-	if e.cfg.CheckEveryInput && fx.Activity != work.Persist && len(fx.In) > work.PayloadLimit {
-		e.blame(a, "the input of %s has %d bytes, more than %d", fx.ID, len(fx.In), work.PayloadLimit)
-	}
+	e.fits(a, fx, "input", fx.In)
 	a.Effects = append(a.Effects, fx)
-	e.dispatch(a, fx)
 }
 
 // close ends an effect with what it comes to. The caller holds the lock.
@@ -83,7 +79,7 @@ func (e *Engine) cancelEffect(a *agent, id string) {
 	}
 	fx := a.effect(id)
 	switch {
-	case fx == nil || fx.Activity == work.Persist:
+	case fx == nil: // it is answered already
 	case fx.thread == nil:
 		e.lose(a, fx, driver.LostCancelled, "", "cancelled before a worker took it")
 	default:

@@ -56,8 +56,8 @@ func (p Point) compare(q Point) int {
 // A rule says what happens at points.
 type rule struct {
 	pattern Point
-	skip    int  // matches to let pass first
-	kill    bool // the worker dies, once
+	skip    int           // matches to let pass first
+	strike  func(*Worker) // happens to the worker, once
 	hold    *Hold
 }
 
@@ -95,10 +95,10 @@ func (e *Engine) pass(ctx context.Context, s spot, name string) error {
 	r := e.ruleAt(p)
 	switch {
 	case s.thread.dead != nil || r == nil:
-	case r.kill:
-		e.rules = slices.DeleteFunc(e.rules, func(other *rule) bool { return other == r })
+	case r.strike != nil:
+		e.rules = slices.DeleteFunc(slices.Clone(e.rules), func(other *rule) bool { return other == r })
 		e.mu.Unlock()
-		s.thread.worker.Kill()
+		r.strike(s.thread.worker)
 		e.mu.Lock()
 	default:
 		e.stand(ctx, &stand{thread: s.thread, point: p, hold: r.hold})
@@ -121,10 +121,15 @@ func (e *Engine) ruleAt(p Point) *rule {
 }
 
 // KillAt kills the worker whose activity is the n-th to pass a matching point, once. n counts from 1.
-func (e *Engine) KillAt(p Point, n int) {
+func (e *Engine) KillAt(p Point, n int) { e.strikeAt(p, n, (*Worker).Kill) }
+
+// CutOffAt cuts the worker off whose activity is the n-th to pass a matching point, once; see [Worker.CutOff].
+func (e *Engine) CutOffAt(p Point, n int) { e.strikeAt(p, n, (*Worker).CutOff) }
+
+func (e *Engine) strikeAt(p Point, n int, strike func(*Worker)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.rules = append(e.rules, &rule{pattern: p, skip: n - 1, kill: true})
+	e.rules = append(e.rules, &rule{pattern: p, skip: n - 1, strike: strike})
 }
 
 // A stand is a goroutine that waits for a release or for the clock.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/everturn/everturn/internal/driver"
+	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/signals"
 )
 
@@ -26,27 +27,24 @@ func (e *Engine) push(a *agent, i item) {
 	e.wake(a)
 }
 
-// work does the next thing that an agent's task has to do, and reports whether to go on. Answers of local activities
-// come after what was in the queue before, as on Temporal.
+// work does the next thing that an agent has to do, and reports whether to go on.
 func (e *Engine) work(t *thread) bool {
 	e.mu.Lock()
 	a := t.agent
-	if !t.current() {
+	switch {
+	case !t.current():
 		e.mu.Unlock()
 		return false // the worker is gone, or another one has taken over
-	}
-	fx := a.local()
-	switch {
 	case a.wedged:
-	case len(a.Queue) > 0:
-		i := a.Queue[0]
+	case len(a.Queue) > 0 && a.Queue[0].query != nil:
+		a.Queue[0].query(a.state(), nil)
+		a.Queue = a.Queue[1:]
 		e.mu.Unlock()
-		e.feed(t, i)
 		return true
-	case fx != nil:
-		fx.Executions++
+	case len(a.Queue) > 0:
+		items := a.batch(e.cfg.Batch)
 		e.mu.Unlock()
-		e.persist(t, fx)
+		e.run(t, items)
 		return true
 	case a.mayRoll():
 		e.roll(a)
@@ -58,61 +56,113 @@ func (e *Engine) work(t *thread) bool {
 	return false
 }
 
-// feed hands one item to the driver and commits what it decides.
-func (e *Engine) feed(t *thread, i item) {
-	if i.query != nil {
-		e.read(t, i)
-		return
+// batch is what one task handles: what is there when it begins.
+func (a *agent) batch(most int) []item {
+	n := 0
+	for n < len(a.Queue) && a.Queue[n].query == nil && (most == 0 || n < most) {
+		n++
 	}
-	now := e.Now().UnixMilli()
-	var d decision
-	switch i.Name {
-	case itemBegin:
-		d.driver, d.effects = e.begin(t.agent, i, now)
-	default:
-		in, err := e.input(t, i)
-		if err != nil {
-			e.refuse(t, i, err)
+	return a.Queue[:n:n]
+}
+
+// A task is a workflow task: some inputs, the local activities that they lead to, and the commit of it all. Until the
+// commit nothing of it counts; if its worker dies, another task begins again with the same inputs, and maybe more.
+type task struct {
+	*thread
+	engine    *Engine
+	items     int // taken from the queue
+	driver    *driver.Driver
+	local     []work.PersistIn
+	decisions []decision
+}
+
+// A decision is what one input came to.
+type decision struct {
+	item
+	effects []driver.Effect
+	refused *driver.Receipt // the act is not applied
+}
+
+// run handles inputs and commits what they come to.
+func (e *Engine) run(t *thread, items []item) {
+	k := &task{thread: t, engine: e, items: len(items)}
+	for n, i := range items {
+		if !k.handle(i) {
 			return
 		}
-		if in != nil {
-			d.driver = e.driverOf(t)
-			d.records, d.effects = d.driver.Handle(now, in)
+		if i.Name == work.Setup && i.Lost != "" { // stillborn: the rest is for nobody
+			k.items = n + 1
+			break
 		}
 	}
-	e.decided(t, i, d)
+	for len(k.local) > 0 {
+		in := k.local[0]
+		k.local = k.local[1:]
+		i, ok := k.persist(in)
+		if !ok || !k.handle(i) {
+			return
+		}
+	}
+	k.commit()
+}
+
+// handle hands one item to the driver. It reports false if the task is not to be committed.
+func (k *task) handle(i item) bool {
+	d := decision{item: i}
+	if i.Name == itemBegin {
+		d.effects = k.begin(i)
+	} else {
+		in, err := k.input(i)
+		switch {
+		case err != nil:
+			d.refused = k.refuse(err)
+		case in != nil:
+			d.effects = k.ask(in)
+		}
+	}
+	k.decisions = append(k.decisions, d)
+	return k.engine.visit(k.in(taskPoint(k.agent, i)), pointHandled) == nil && k.sound(d)
 }
 
 // begin makes the driver of a new agent, as workflows.Agent does.
-func (e *Engine) begin(a *agent, i item, now int64) (*driver.Driver, []driver.Effect) {
+func (k *task) begin(i item) (effects []driver.Effect) {
 	var c signals.Create
 	if err := json.Unmarshal(i.Raw, &c); err != nil {
-		panic(fmt.Sprintf("local: create of %s: %v", a.ID, err)) // it was written by this package
+		panic(fmt.Sprintf("local: create of %s: %v", k.agent.ID, err)) // it was written by this package
 	}
-	state := driver.State{Session: a.ID, Definition: c.Definition, Title: c.Title, Parent: c.Parent, Epoch: 1}
-	return driver.New(state, specOf(c), now)
+	state := driver.State{Session: k.agent.ID, Definition: c.Definition, Title: c.Title, Parent: c.Parent, Epoch: 1}
+	k.driver, effects = driver.New(state, specOf(c), millis(k.engine.Now()))
+	return effects
 }
 
-// driverOf is the driver of the task's worker; a worker that is new to the agent restores it.
-func (e *Engine) driverOf(t *thread) *driver.Driver {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if a := t.agent; a.driver != nil && a.task == t {
-		return a.driver
+// ask hands an input to the driver, and sets the local activities aside.
+func (k *task) ask(in driver.Input) (rest []driver.Effect) {
+	k.restore()
+	_, effects := k.driver.Handle(millis(k.engine.Now()), in) // what was logged is among the effects
+	for _, fx := range effects {
+		if p, ok := fx.(driver.StartPersist); ok {
+			k.local = append(k.local, p.In)
+			continue
+		}
+		rest = append(rest, fx)
+	}
+	return rest
+}
+
+// restore gets the driver of the task's worker; a worker that is new to the agent restores it from the state.
+func (k *task) restore() {
+	if k.driver != nil {
+		return
+	}
+	k.engine.mu.Lock()
+	defer k.engine.mu.Unlock()
+	if a := k.agent; a.driver != nil && k.current() {
+		k.driver, a.driver = a.driver, nil // it is given back by the commit
+		return
 	}
 	var s driver.State
-	if err := json.Unmarshal(t.agent.State, &s); err != nil {
-		panic(fmt.Sprintf("local: state of %s: %v", t.agent.ID, err))
+	if err := json.Unmarshal(k.agent.State, &s); err != nil {
+		panic(fmt.Sprintf("local: state of %s: %v", k.agent.ID, err))
 	}
-	return driver.Restore(s)
-}
-
-// read answers a query at its place in the queue.
-func (e *Engine) read(t *thread, i item) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if t.current() {
-		t.agent.Queue = t.agent.Queue[1:]
-		i.query(t.agent.state(), nil)
-	}
+	k.driver = driver.Restore(s)
 }

@@ -154,8 +154,13 @@ func (e *Engine) retire(w *Worker) {
 	}
 }
 
+// notices lets the time pass in which a server notices that somebody does not answer: what is done again is done later.
+// The caller holds the lock.
+func (e *Engine) notices() { e.now = e.now.Add(time.Second) }
+
 // takeBack takes the worker's tasks and effects from it. The caller holds the lock.
 func (e *Engine) takeBack(w *Worker) {
+	e.notices()
 	for _, a := range e.runs {
 		if a.task != nil && a.task.worker == w {
 			a.task, a.driver = nil, nil

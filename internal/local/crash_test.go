@@ -1,0 +1,150 @@
+package local
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everturn/everturn/activities"
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/llm/scripted"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+)
+
+// crashScript has every kind of thing that a crash can hit.
+const crashScript = `
+	tool c1 echo {"text":"1"} tool c2 once {"text":"2"}
+	text "That was it."
+	text "And again."
+`
+
+// A scenario runs an agent from its birth to its second rest.
+func scenario(w *world) {
+	w.start()
+	w.inject("m1")
+	w.idle2()
+	w.followup("m2")
+	w.idle2()
+	w.followup("m3")
+	w.idle2()
+}
+
+// idle2 is idle, with a new worker whenever there is none.
+func (w *world) idle2() {
+	w.t.Helper()
+	for range 100 {
+		w.settled()
+		if has, _ := w.Workers(w.t.Context()); has {
+			break
+		}
+		w.worker()
+	}
+	w.idle()
+	w.settled()
+}
+
+// essence is a trace without what a crash may add: chunks, lost attempts, and the doubt about a call.
+func essence(log []session.Record) string {
+	var kept []string
+	for _, e := range strings.Fields(session.Trace(log, nil)) {
+		if e == "AA" || strings.HasPrefix(e, "CH×") {
+			continue
+		}
+		if strings.HasPrefix(e, "TR!(c2,TOOL_OUTCOME_UNKNOWN") || strings.HasPrefix(e, "TR!(c2,TOOL_NOT_STARTED") {
+			e = "TR(c2)"
+		}
+		kept = append(kept, e)
+	}
+	return strings.Join(kept, " ")
+}
+
+// TestACrashAnywhere lets the worker die, or be cut off, at every point it passes in a scenario. The log comes out the
+// same, no call of the class once runs twice, and only a crash in the middle of a call of the model repeats it.
+func TestACrashAnywhere(t *testing.T) {
+	t.Parallel()
+	calm := newWorld(t, crashScript)
+	passes := calm.HoldAt(Point{Name: "nowhere"})
+	scenario(calm)
+	passes.Release()
+	want := essence(calm.log())
+	for _, how := range []struct {
+		name   string
+		strike func(*world, int)
+	}{
+		{"kill", func(w *world, n int) { w.KillAt(Point{}, n) }},
+		{"cut off", func(w *world, n int) { w.CutOffAt(Point{}, n) }},
+		{"kill in a task that takes one input", func(w *world, n int) { w.cfg.Batch = 1; w.KillAt(Point{}, n) }},
+	} {
+		t.Run(how.name, func(t *testing.T) {
+			t.Parallel()
+			n := 1
+			for ; ; n++ {
+				w := newWorld(t, crashScript)
+				how.strike(w, n)
+				scenario(w)
+				missed := len(w.rules) > 0
+				require.Equal(t, want, essence(w.log()), "struck at pass %d", n)
+				require.LessOrEqual(t, w.bodies.of("c2"), 1, "struck at pass %d", n)
+				require.LessOrEqual(t, len(w.sent.Requests()), 4, "struck at pass %d", n)
+				require.NoError(t, w.Close())
+				if missed {
+					break
+				}
+			}
+			require.Greater(t, n, 50)
+			t.Logf("%d points", n-1)
+		})
+	}
+}
+
+// See architecture A3.2: what a task that is not committed wrote must not be in the way of the one that does it again.
+func TestATaskThatIsLostAfterItsPersist(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, words)
+	w.start()
+	w.settled()
+	w.LoseAnswer(Point{Activity: work.Persist})
+	w.inject("m1")
+	w.settled()
+	require.NoError(t, w.WaitUntil(t.Context(), "a", func(s signals.State) bool { return s.Log.Problem == "" && s.Log.Tail == 0 }))
+	require.Equal(t, "IS+(next-step:m1)", w.trace())
+}
+
+func TestManyAgentsRunAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, goldenScript)
+	for n := range 20 {
+		id := fmt.Sprintf("agent-%d", n)
+		require.NoError(t, w.Start(t.Context(), id, signals.Create{Definition: "test"}))
+		require.NoError(t, w.Signal(t.Context(), id, signals.Followup, message("m1")))
+	}
+	w.settled()
+	for n := range 20 {
+		log := logOf(t, w.Engine, w.objects, fmt.Sprintf("agent-%d", n))
+		require.True(t, strings.HasSuffix(session.Trace(log, nil), "SE TE(completed)"))
+	}
+}
+
+func TestCloseEndsWhatStandsAndWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, words, func(_ *Config, _ *activities.Config, m *scripted.Model) {
+		m.Script = scripted.MustParse("delay 1h text \"late\"")
+	}, manual)
+	w.PinAt(Point{Name: "step/start"})
+	w.start()
+	w.followup("m1")
+	w.settled()
+	waits := make(chan error, 1)
+	go func() {
+		waits <- w.Update(context.Background(), "a", signals.QueryWhenIdle, signals.WhenIdle{}, nil)
+	}()
+	require.NoError(t, w.Close())
+	require.ErrorIs(t, <-waits, errClosed)
+	require.ErrorIs(t, w.Settled(t.Context()), nil)
+	_, err := w.StartWorker()
+	require.ErrorIs(t, err, errClosed)
+}
