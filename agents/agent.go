@@ -161,29 +161,16 @@ func (a *Agent) Clear(ctx context.Context) error {
 	return err
 }
 
-// Dispose ends the agent and returns when it has ended. [ErrNoWorker] says that the disposal was accepted and waits for a
-// worker. See spec §6.3.
+// Dispose ends the agent and returns when it has ended. See spec §6.3.
 func (a *Agent) Dispose(ctx context.Context) error {
 	err := a.client.Backend.Signal(ctx, a.id, signals.DisposeAgent, signals.Dispose{RequestID: uuid.NewString()})
 	if err != nil && !errors.Is(err, ErrClosed) {
 		return a.wrap("dispose", err)
 	}
 	return a.poll(ctx, func() (bool, error) {
-		if open, err := a.open(ctx); !open || err != nil {
-			return err == nil, err
-		}
-		if _, err := a.State(ctx); !errors.Is(err, ErrNoWorker) {
-			return false, nil
-		} else if open, again := a.open(ctx); open || again != nil {
-			return false, err
-		}
-		return true, nil
+		run, err := a.client.Backend.Describe(ctx, a.id)
+		return err == nil && !run.Open, err
 	})
-}
-
-func (a *Agent) open(ctx context.Context) (bool, error) {
-	run, err := a.client.Backend.Describe(ctx, a.id)
-	return run.Open, err
 }
 
 // State is what the agent does and waits for. It needs a worker.

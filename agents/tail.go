@@ -3,6 +3,7 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -57,6 +58,12 @@ func (a *Agent) tailStore(ctx context.Context) iter.Seq2[Delta, error] {
 		var at place
 		for ctx.Err() == nil {
 			next, err := a.runningStep(ctx)
+			if ctx.Err() != nil {
+				return
+			}
+			if errors.Is(err, ErrNoWorker) { // that passes; what a dead one left can be read
+				next, err = at, nil
+			}
 			if err != nil {
 				yield(Delta{}, a.wrap("tail", err))
 				return

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -81,17 +82,29 @@ func (a *app) tailCmd() *cobra.Command {
 			}
 			ctx, stop := untilInterrupt(ctx)
 			defer stop()
+			ctx, release := s.guarded(ctx, a.queue, "nothing is made")
+			defer release()
 			if a.json {
-				return a.tailJSON(ctx, agent)
+				return because(ctx, a.tailJSON(ctx, agent))
 			}
-			v := newView(a.out)
-			done := make(chan struct{})
-			go func() { defer close(done); v.tail(ctx, agent) }()
-			v.follow(ctx, agent)
-			<-done
-			return nil
+			a.tailText(ctx, agent)
+			if err := because(ctx, ctx.Err()); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return nil // interrupted
 		}),
 	}
+}
+
+// tailText shows live text and the log until ctx or the agent ends.
+func (a *app) tailText(ctx context.Context, agent *agents.Agent) {
+	ctx, stop := context.WithCancel(ctx)
+	v := newView(a.out)
+	done := make(chan struct{})
+	go func() { defer close(done); v.tail(ctx, agent) }()
+	v.follow(ctx, agent)
+	stop()
+	<-done
 }
 
 // deltaJSON is one line of `tail --json`.

@@ -259,10 +259,10 @@ func (a *app) disposeCmd() *cobra.Command {
 			if err := s.needWorker(ctx, a.queue, "the agent was not disposed"); err != nil {
 				return err
 			}
-			if err := agent.Dispose(ctx); errors.Is(err, agents.ErrNoWorker) {
-				return noWorker(a.queue, "the disposal was accepted and waits")
-			} else if err != nil {
-				return err
+			ctx, stop := s.guarded(ctx, a.queue, "the disposal was accepted and waits")
+			defer stop()
+			if err := agent.Dispose(ctx); err != nil {
+				return because(ctx, err)
 			}
 			return a.print(map[string]bool{"disposed": true}, "disposed")
 		}),
