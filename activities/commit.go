@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/internal/work"
@@ -100,7 +101,7 @@ func (s *step) begin(ctx context.Context) (*work.StepOut, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := begun{Head: s.head, Assembly: s.asmHash, Start: s.asm.Start, Users: s.users, Acts: append(s.earlier, acts...)}
+	b := begun{Echo: s.echo(), Head: s.head, Assembly: s.asmHash, Start: s.asm.Start, Users: s.users, Acts: slices.Concat(s.earlier, acts)}
 	if err := s.beginJournal(ctx, b); err != nil {
 		return s.unbegun(ctx, err)
 	}

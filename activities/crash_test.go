@@ -207,6 +207,28 @@ func TestAnExecutionThatBeginsCancelledKeepsWhatWasShown(t *testing.T) { // X6
 	require.Len(t, b.requests(), 1)
 }
 
+func TestAJournalOfAnotherHistoryIsIgnored(t *testing.T) { // A3.2
+	t.Parallel()
+	for _, mode := range []string{work.StepRun, work.StepSettle} {
+		b := newBench(t, talks())
+		b.say("a")
+		b.dies("step/settled", b.in())
+		b.tail = nil
+		b.turn = 0
+		b.say("other")
+		in := b.in()
+		in.Mode, in.Lost = mode, "exhausted"
+		out := b.run(in)
+		if mode == work.StepSettle {
+			require.Equal(t, work.StepFailed, out.Outcome)
+			require.Equal(t, in.Head, out.Head)
+			continue
+		}
+		require.Equal(t, []string{"other"}, out.Users)
+		require.Equal(t, "TS1 IS-(next-turn:1) SS1.1 UM(other) RH(initial) RC CH×7 AM", b.own())
+	}
+}
+
 // journalKey is where a part of turn 1, step 1, attempt 1 is stored.
 func journalKey(execution, n int) string {
 	return fmt.Sprintf("journal/%s/%019d/%010d.%010d/%010d/%010d/%010d", sess, 1, 1, 1, 1, execution, n)

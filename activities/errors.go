@@ -30,8 +30,11 @@ func (f final) Unwrap() error { return f.error }
 
 func (a *Activities) refuse(kind string, err error) error { return final{a.Refuse(kind, err)} }
 
-// halted says why an ended context is no cancel of the agent's; nil if it is one.
+// halted says why an ended context is no cancel of the agent's; nil if it is one, or has not ended.
 func (a *Activities) halted(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
 	if err := a.Stopped(ctx); err != nil {
 		return final{err}
 	}
@@ -108,7 +111,7 @@ func hopeless(err error) bool {
 	var rule *session.RuleError
 	var conflict *store.ConflictError
 	var corrupt *store.CorruptError
-	return errors.Is(err, store.ErrFenced) || errors.As(err, &rule) || errors.As(err, &conflict) || errors.As(err, &corrupt)
+	return errors.Is(err, store.ErrFenced) || errors.Is(err, store.ErrNotFound) || errors.As(err, &rule) || errors.As(err, &conflict) || errors.As(err, &corrupt)
 }
 
 // probe is a point at which a test may let the worker die.

@@ -96,6 +96,26 @@ func TestTheStreamGateWrapsTheCall(t *testing.T) { // §4.7.1, C-093, C-143 to C
 	}
 }
 
+func TestACancelByAStreamGateCutsTheCall(t *testing.T) { // X6
+	t.Parallel()
+	b := newBench(t, define(func(d *plugin.Definition) {
+		d.Stream = []plugin.StreamGate{func(ctx context.Context, in plugin.StreamCall, next nextStream) chunks {
+			return func(yield func(session.Chunk, error) bool) {
+				for c, err := range next(ctx, in) {
+					if !yield(c, err) {
+						return
+					}
+					plugin.AgentFrom(ctx).Cancel(session.Cause{Kind: session.CauseUser}, false)
+				}
+			}
+		}}
+	}))
+	b.say("a")
+	out := b.next()
+	require.True(t, out.Interrupted)
+	require.Equal(t, "TS1 IS-(next-turn:1) SS1.1 UM(a) RH(initial) RC CH×1 AM!", b.own())
+}
+
 func TestGatesNest(t *testing.T) {
 	t.Parallel()
 	var order []string

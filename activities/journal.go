@@ -25,6 +25,7 @@ type part struct {
 
 // begun is what an execution knew when it called the provider.
 type begun struct {
+	Echo     work.Echo  `json:"echo"` // of what it was lent
 	Head     work.Head  `json:"head"` // everything up to header and context
 	Assembly string     `json:"assembly"`
 	Start    int64      `json:"start"` // seq of step/start
@@ -166,6 +167,7 @@ func (s *step) tidy(ctx context.Context, before *session.State) {
 
 // A legacy is what the earlier executions of an attempt left.
 type legacy struct {
+	echo    work.Echo
 	begun   *begun // of the latest that called the provider; nil: none did
 	exec    int
 	chunks  []session.Record // what it showed
@@ -179,7 +181,7 @@ func (s *step) readJournal(ctx context.Context) (legacy, error) {
 	if err != nil {
 		return legacy{}, err
 	}
-	var l legacy
+	l := legacy{echo: s.echo()}
 	for _, e := range executions {
 		if err := l.read(e); err != nil {
 			return legacy{}, err
@@ -188,14 +190,15 @@ func (s *step) readJournal(ctx context.Context) (legacy, error) {
 	return l, nil
 }
 
-// read takes the parts of one execution up to the first that is missing.
+// read takes the parts of one execution up to the first that is missing. An execution that was lent other events belongs
+// to a history that never happened, such as one before a reset.
 func (l *legacy) read(e store.JournalExecution) error {
 	for i, raw := range e.Parts {
 		var p part
 		if err := json.Unmarshal(raw.Data, &p); err != nil {
 			return fmt.Errorf("journal of execution %d part %d: %w", e.Execution, raw.N, err)
 		}
-		if raw.N != i {
+		if raw.N != i || p.Begun != nil && p.Begun.Echo != l.echo {
 			return nil
 		}
 		if p.Begun != nil {

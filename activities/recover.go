@@ -22,13 +22,11 @@ func (s *step) recover(ctx context.Context, out *work.StepOut) error {
 	if policy.err != nil {
 		return policy.err
 	}
-	if ctx.Err() != nil {
-		if stopped := s.halted(ctx); stopped != nil {
-			return stopped
-		}
+	if stopped := s.halted(ctx); stopped != nil {
+		return stopped
 	}
 	switch {
-	case ctx.Err() != nil || s.acts.cancelled():
+	case s.cancelled(ctx):
 		out.Outcome, out.Failure = work.StepCancelled, nil
 	case err != nil:
 		out.Failure = failureOf(err)

@@ -36,7 +36,7 @@ func (s *step) resume(ctx context.Context) (*work.StepOut, error) {
 
 // again is the answer of an execution that nobody heard.
 func (s *step) again(out work.StepOut) *work.StepOut {
-	out.Echo = work.EchoOf(s.in.Head.Count, s.in.Tail)
+	out.Echo = s.echo()
 	out.Worker = s.worker(s.kind)
 	return &out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -175,6 +176,45 @@ func TestPersistPassesFaultsOn(t *testing.T) {
 	require.Error(t, err)
 	_, err = b.a.Spill(b.ctx, work.SpillIn{Content: session.TextContent("x")})
 	require.Error(t, err)
+}
+
+func TestASpilledBodyIsLookedAt(t *testing.T) { // A3.4
+	t.Parallel()
+	b := newBench(t)
+	stored := func(data string) session.Content {
+		ref, err := b.store.PutBlob(t.Context(), []byte(data), work.ContentMediaType)
+		require.NoError(t, err)
+		return session.Content{ref}
+	}
+	for name, c := range map[string]struct {
+		content session.Content
+		code    string
+	}{
+		"text":             {session.TextContent("x"), ""},
+		"a stored body":    {stored(`[{"type":"text","text":"x"}]`), ""},
+		"nothing":          {nil, work.SpillInvalid},
+		"no valid text":    {session.TextContent("\xff"), work.SpillInvalid},
+		"no content":       {stored(`"x"`), work.SpillInvalid},
+		"an empty body":    {stored(`[]`), work.SpillInvalid},
+		"somewhere else":   {session.Content{session.Artifact{SHA256: strings.Repeat("0", 64), MediaType: work.ContentMediaType}}, work.SpillMissing},
+		"another artifact": {session.Content{session.Artifact{SHA256: "1", MediaType: "image/png"}}, ""},
+	} {
+		out, err := b.a.Spill(b.ctx, work.SpillIn{Ident: b.ident(), Content: c.content})
+		require.NoError(t, err, name)
+		require.Equal(t, c.code, out.Code, name)
+	}
+}
+
+func TestABodyThatIsLostFailsItsStep(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	m := msg("a", "")
+	m.Content = session.Content{session.Artifact{SHA256: strings.Repeat("0", 64), MediaType: work.ContentMediaType}}
+	b.log(session.InboxSpliced{Target: session.NextTurn, Inserted: []session.Message{m}})
+	b.openTurn()
+	out := b.next()
+	require.Equal(t, work.StepFailed, out.Outcome)
+	require.Equal(t, work.CodeStore, out.Failure.Code)
 }
 
 func TestHydrateLeavesOtherRecordsAlone(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/everturn/everturn/internal/store"
@@ -190,17 +191,16 @@ func (s *step) write(ctx context.Context, tries int) error {
 // check answers if the agent's activity was cancelled, by the context or by a hook. A context that ended for another
 // reason is an error: the step will be executed again. See spec §5.
 func (s *step) check(ctx context.Context) (*work.StepOut, error) {
-	if ctx.Err() != nil {
-		if err := s.halted(ctx); err != nil {
-			return nil, err
-		}
-		return s.end(ctx, work.StepCancelled, nil)
+	if !s.cancelled(ctx) {
+		return nil, nil
 	}
-	if s.acts.cancelled() {
-		return s.end(ctx, work.StepCancelled, nil)
+	if err := s.halted(ctx); err != nil {
+		return nil, err
 	}
-	return nil, nil
+	return s.end(ctx, work.StepCancelled, nil)
 }
+
+func (s *step) cancelled(ctx context.Context) bool { return ctx.Err() != nil || s.acts.cancelled() }
 
 // fail ends the step with an error that is not the model's. A cancel beats it. See spec §4.10.
 func (s *step) fail(ctx context.Context, err error) (*work.StepOut, error) {
@@ -242,15 +242,18 @@ func (s *step) answer(ctx context.Context, out work.StepOut) (*work.StepOut, err
 	if err != nil {
 		return nil, err
 	}
-	out.Echo = work.EchoOf(s.in.Head.Count, s.in.Tail)
+	out.Echo = s.echo()
 	out.Head = s.head
 	out.Entered, out.Committed, out.Users = s.entered, s.committed, s.users
 	out.Assembly = s.asmHash
-	out.Acts = append(s.earlier, acts...)
+	out.Acts = slices.Concat(s.earlier, acts)
 	out.Execution = s.exec
 	out.Worker = s.worker(s.kind)
 	return &out, nil
 }
+
+// echo repeats what the step was lent. See architecture A3.2.
+func (s *step) echo() work.Echo { return work.EchoOf(s.in.Head.Count, s.in.Tail) }
 
 func (s *step) view() plugin.View {
 	seed := s.state.SeedConfig(s.declared())

@@ -65,7 +65,7 @@ func (s *step) ended(ctx, calling context.Context, x *exchange) error {
 	switch {
 	case x.asm.Finish() != nil:
 		return nil
-	case ctx.Err() != nil:
+	case s.cancelled(ctx):
 		x.cut = x.own == nil
 		return s.halted(ctx)
 	case calling.Err() != nil:
@@ -77,8 +77,8 @@ func (s *step) ended(ctx, calling context.Context, x *exchange) error {
 // listen takes chunks until the stream ends, is cancelled or breaks. Its error is the end of this worker.
 func (s *step) listen(ctx context.Context, x *exchange, j *journal, chunks iter.Seq2[session.Chunk, error]) error {
 	for c, err := range chunks {
-		if ctx.Err() != nil {
-			return nil // cancelled
+		if s.cancelled(ctx) {
+			return nil
 		}
 		if err != nil {
 			x.own = err // of a gate, or of the journal, which ended the call
