@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"github.com/everturn/everturn/internal/work"
@@ -157,7 +158,25 @@ func (d *Driver) commitResults() {
 func (d *Driver) commitResult(i int) {
 	s := d.state
 	c := &s.Calls[i]
-	d.log(session.ToolResult{
+	result, err := loggable(d.result(i))
+	if err != nil { // §4.8, pipeline 6
+		c.Out = &work.ToolOut{IsError: true, Content: session.TextContent("Error: the tool's result cannot be logged: " + clip(err.Error())),
+			Error: &session.CodedError{Name: "InvalidToolOutputError", Code: "INVALID_TOOL_OUTPUT"}}
+		result = d.result(i)
+	}
+	d.log(result, c.Seq)
+	for _, m := range c.Out.Contexts { // §4.8.11
+		d.insertContext(m)
+	}
+	s.Concluded = s.Concluded || c.Out.Concludes && !c.Out.IsError
+	c.State, c.Out = CallCommitted, nil
+}
+
+// result is the event of a finished call.
+func (d *Driver) result(i int) session.ToolResult {
+	s := d.state
+	c := &s.Calls[i]
+	return session.ToolResult{
 		Turn: s.Turn, Step: s.Step, Error: c.Out.Error, Meta: c.Out.Meta,
 		Message: session.Message{
 			ID:      fmt.Sprintf("r%d.%d.%d", s.Turn, s.Step, i+1),
@@ -165,12 +184,21 @@ func (d *Driver) commitResult(i int) {
 			Content: session.Content{session.ToolResultBlock{ToolCallID: c.ID, Content: c.Out.Content, IsError: c.Out.IsError}},
 			Source:  session.Source{Kind: session.SourceTool, CallID: c.ID},
 		},
-	}, c.Seq)
-	for _, m := range c.Out.Contexts { // §4.8.11
-		d.insertContext(m)
 	}
-	s.Concluded = s.Concluded || c.Out.Concludes && !c.Out.IsError
-	c.State, c.Out = CallCommitted, nil
+}
+
+// loggable is a result as the log's readers will see it. One that cannot be written and read again would close the
+// session for good.
+func loggable(result session.ToolResult) (session.ToolResult, error) {
+	raw, err := json.Marshal(session.NewRecord(0, result))
+	if err != nil {
+		return result, err
+	}
+	var r session.Record
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return result, err
+	}
+	return r.Event.(session.ToolResult), nil
 }
 
 // insertContext puts a result's context into next-step: no cap and no wake apply. What the log would refuse is reported

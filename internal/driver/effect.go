@@ -84,7 +84,8 @@ const (
 	RefusedStore       = "STORE"
 )
 
-// Notify tells listeners; a hint that costs nothing. See spec §2.5.
+// Notify tells listeners; a hint that costs nothing. What was logged is told as session/event, among the other
+// notifications, in the order in which things happened. See spec §2.5.
 type Notify struct {
 	Name string
 	Data any // JSON-ready

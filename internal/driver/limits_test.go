@@ -182,6 +182,40 @@ func TestWhatTheLogWouldRefuseNeverGetsThere(t *testing.T) {
 		w.feed(Sent{Ref: w.ref(), Message: user("a", 0), Target: "later", Wakeup: true})
 		require.Equal(t, RefusedInvalid, w.receipt.Code)
 	})
+	t.Run("a result", func(t *testing.T) {
+		t.Parallel()
+		for _, out := range []work.ToolOut{
+			{Content: session.TextContent("x"), Meta: json.RawMessage(`{"n":-0}`)},
+			{Content: session.TextContent("x"), Meta: json.RawMessage(`{"n":1e999}`)},
+			{Content: session.TextContent("x"), Meta: json.RawMessage(`{`)},
+			{Content: session.Content{nil}},
+			{Content: session.Content{session.ToolResultBlock{}}},
+		} {
+			w := newWorld(t)
+			w.act("followup a")
+			w.stepDone(answer{outcome: work.StepMessage, calls: []work.Call{{ID: "c1", Name: "echo"}}})
+			out.Concludes = true
+			w.toolDone("c1", out)
+			require.Contains(t, session.Trace(w.log.Records(), nil), "TR!(c1,INVALID_TOOL_OUTPUT) SE")
+			require.Equal(t, Stepping, w.state().Phase, "an error does not conclude")
+		}
+		w := newWorld(t) // what JSON mends is mended
+		w.act("followup a")
+		w.stepDone(answer{outcome: work.StepMessage, calls: []work.Call{{ID: "c1", Name: "echo"}}})
+		w.toolDone("c1", work.ToolOut{Content: session.Content{session.Text{Text: "\xff"}, &session.Text{Text: "x"}}})
+		require.Contains(t, session.Trace(w.log.Records(), nil), "TR(c1) SE")
+	})
+	t.Run("calls of a cut message", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.act("followup a")
+		in := w.find("step").effect.(StartStep).In
+		out := work.StepOut{Echo: work.EchoOf(in.Head.Count, in.Tail), Outcome: work.StepMessage, Finish: session.FinishMaxTokens, Calls: []work.Call{{ID: "c1"}}}
+		w.write(in, answer{outcome: work.StepMessage}, &out)
+		out.Head = w.head()
+		w.feed(StepDone{ID: w.take("step").id, Out: out})
+		require.Contains(t, session.Trace(w.log.Records(), nil), "AM SE TE(max-tokens)")
+	})
 	t.Run("texts of others", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)

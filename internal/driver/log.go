@@ -38,8 +38,14 @@ func (d *Driver) log(e session.Event, sources ...int64) int64 {
 	r.Seq = l.Next()
 	l.Tail = append(l.Tail, r)
 	l.Bytes += size(r)
-	d.events = append(d.events, r)
+	d.logged(r)
 	return r.Seq
+}
+
+// logged announces an event that has its place, before anything that follows from it. See spec §2.4.1, §2.5.
+func (d *Driver) logged(r session.Record) {
+	d.events = append(d.events, r)
+	d.notify("session/event", r)
 }
 
 // lend hands the first n events of the tail to an effect.
@@ -62,7 +68,7 @@ func (d *Driver) giveBack(head work.Head) {
 	for _, r := range waiting {
 		r.Seq = l.Next()
 		l.Tail = append(l.Tail, r)
-		d.events = append(d.events, r)
+		d.logged(r)
 	}
 	l.Bytes = 0
 	for _, r := range l.Tail {

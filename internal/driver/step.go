@@ -172,8 +172,10 @@ func (d *Driver) afterMessage(out work.StepOut) {
 		s.Cut = true
 	}
 	s.Batch, s.Concluded, s.Calls = nil, false, nil
-	for _, c := range out.Calls {
-		s.Calls = append(s.Calls, Call{Call: c})
+	if out.Finish != session.FinishMaxTokens && !out.Interrupted { // a cut message has no calls
+		for _, c := range out.Calls {
+			s.Calls = append(s.Calls, Call{Call: c})
+		}
 	}
 	switch {
 	case len(s.Calls) > 0:

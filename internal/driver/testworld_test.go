@@ -109,6 +109,7 @@ func (w *world) feed(in Input) {
 	for _, r := range events {
 		w.append(r)
 	}
+	w.checkTold(events, effects)
 	w.carryOut(effects)
 	w.checkLaws(before, in)
 	w.settleOpen()
@@ -224,7 +225,9 @@ func (w *world) carryOut(effects []Effect) {
 			w.replies[e.Ref]++
 			w.receipt = e.Receipt
 		case Notify:
-			w.note(e)
+			if e.Name != "session/event" { // the log says it
+				w.note(e)
+			}
 		case Transition:
 			w.status = append(w.status, e.Status)
 		case Rollover:
@@ -279,8 +282,24 @@ func (w *world) checkLent(head work.Head, tail []session.Record, limit int) {
 	}
 }
 
+// checkTold: what was logged is told once, in order.
+func (w *world) checkTold(events []session.Record, effects []Effect) {
+	var told []session.Record
+	for _, e := range effects {
+		if n, ok := e.(Notify); ok && n.Name == "session/event" {
+			told = append(told, n.Data.(session.Record))
+		}
+	}
+	if !slices.EqualFunc(told, events, func(a, b session.Record) bool { return a.Seq == b.Seq }) {
+		w.failf("%d events were logged, %d were told", len(events), len(told))
+	}
+}
+
 // note keeps a notification in short form.
 func (w *world) note(n Notify) {
+	if n.Name == "session/event" {
+		return // the trace says the same
+	}
 	name := n.Name[strings.LastIndex(n.Name, "/")+1:]
 	switch data := n.Data.(type) {
 	case note:
