@@ -55,6 +55,13 @@ func here(t *testing.T) *place {
 	return at(t, shared, t.TempDir())
 }
 
+// in is the same place for a subtest.
+func (p *place) in(t *testing.T) *place {
+	other := *p
+	other.t = t
+	return &other
+}
+
 func (p *place) path(name string) string { return filepath.Join(p.home, name) }
 
 func (p *place) write(name, content string) string {

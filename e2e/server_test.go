@@ -117,7 +117,7 @@ func long(t *testing.T) {
 }
 
 // patience bounds a wait that only a hanging program reaches.
-const patience = 90 * time.Second
+const patience = 120 * time.Second
 
 // until waits for a condition. what completes the sentence "the condition does not come true: …".
 func until(t *testing.T, what string, condition func() bool) {
