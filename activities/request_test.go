@@ -130,6 +130,19 @@ func TestARequestThatCannotBeProposedFailsInsideItsStep(t *testing.T) { // C-078
 	}
 }
 
+func TestARouteThatSaysNoMoreClearsWhatItSaid(t *testing.T) { // C-086
+	t.Parallel()
+	b := newBench(t)
+	b.turnOf("a")
+	b.use(&plugin.Definition{Name: agent, Provider: "scripted", Model: "test"}, scripted.Model{Script: scripted.MustParse(answers), ContextWindow: -1})
+	b.turnOf("b")
+	contexts := events[session.RequestContext](b)
+	require.Len(t, contexts, 2)
+	require.Equal(t, scripted.DefaultContextWindow, contexts[0].ContextWindow)
+	require.Zero(t, contexts[1].ContextWindow)
+	require.Len(t, events[session.RequestHeader](b), 1)
+}
+
 func TestARequestGateMaySupplyTheRoute(t *testing.T) { // C-080
 	t.Parallel()
 	b := newBench(t, define(func(d *plugin.Definition) { d.Provider, d.Model = "", "" }),
