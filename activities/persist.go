@@ -23,7 +23,7 @@ func (a *Activities) persist(ctx context.Context, in work.PersistIn) (head work.
 	if err := a.admit(ctx, in.Ident); err != nil {
 		return head, err
 	}
-	records, err := Hydrate(ctx, a.Store, in.Tail)
+	records, err := a.Store.Hydrate(ctx, in.Tail)
 	if err != nil {
 		return head, err
 	}

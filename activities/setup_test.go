@@ -222,7 +222,7 @@ func TestHydrateLeavesOtherRecordsAlone(t *testing.T) {
 	b := newBench(t)
 	var read session.Record
 	require.NoError(t, json.Unmarshal([]byte(`{"seq":0,"time":1,"type":"turn/start","data":{"turn":1,"extra":true}}`), &read))
-	out, err := Hydrate(t.Context(), b.store, []session.Record{read})
+	out, err := b.store.Hydrate(t.Context(), []session.Record{read})
 	require.NoError(t, err)
 	raw, err := json.Marshal(out[0])
 	require.NoError(t, err)
@@ -230,7 +230,7 @@ func TestHydrateLeavesOtherRecordsAlone(t *testing.T) {
 
 	missing := msg("a", "")
 	missing.Content = session.Content{session.Artifact{SHA256: "00", MediaType: work.ContentMediaType}}
-	_, err = Hydrate(t.Context(), b.store, []session.Record{session.NewRecord(0, session.UserMessage{Message: missing})})
+	_, err = b.store.Hydrate(t.Context(), []session.Record{session.NewRecord(0, session.UserMessage{Message: missing})})
 	require.ErrorContains(t, err, "message a")
 }
 

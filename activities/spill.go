@@ -19,7 +19,7 @@ func (a *Activities) Spill(ctx context.Context, in work.SpillIn) (work.SpillOut,
 	blob, stored := storedBody(content)
 	if stored {
 		var err error
-		if content, err = loadContent(ctx, a.Store, blob); err != nil {
+		if content, err = a.Store.Content(ctx, blob); err != nil {
 			return refusedBody(err)
 		}
 	}
@@ -51,7 +51,7 @@ func refusedBody(err error) (work.SpillOut, error) {
 	switch {
 	case errors.Is(err, store.ErrNotFound), errors.As(err, &corrupt):
 		return work.SpillOut{Code: work.SpillMissing, Message: fmt.Sprintf("the message's body is not in this worker's store: %v (does the sender use the same store?)", err)}, nil
-	case errors.Is(err, errNotContent):
+	case errors.Is(err, store.ErrNotContent):
 		return work.SpillOut{Code: work.SpillInvalid, Message: err.Error()}, nil
 	default:
 		return work.SpillOut{}, fmt.Errorf("spill: %w", err)

@@ -125,7 +125,7 @@ func (s *step) load(ctx context.Context) (*work.StepOut, error) {
 		return s.stopped(ctx, err)
 	}
 	s.tidy(ctx, s.state)
-	tail, err := Hydrate(ctx, s.Store, s.in.Tail)
+	tail, err := s.Store.Hydrate(ctx, s.in.Tail)
 	if err != nil {
 		return s.stopped(ctx, err)
 	}

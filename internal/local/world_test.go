@@ -187,7 +187,7 @@ func logOf(t *testing.T, e *Engine, objects store.Objects, id string) []session.
 		require.NoError(t, err)
 		records = append(records, r)
 	}
-	tail, err := activities.Hydrate(t.Context(), st, s.Log.Tail)
+	tail, err := st.Hydrate(t.Context(), s.Log.Tail)
 	require.NoError(t, err)
 	records = append(records, tail...)
 	_, err = session.Fold(0, records)

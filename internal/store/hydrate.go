@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -105,7 +106,7 @@ func (s *Store) hydrateBlock(ctx context.Context, b session.Block) (session.Cont
 	switch b := b.(type) {
 	case session.Artifact:
 		if b.MediaType == session.StoredContent {
-			full, err := s.storedContent(ctx, b)
+			full, err := s.Content(ctx, b)
 			return full, true, err
 		}
 	case session.ToolResultBlock:
@@ -116,14 +117,18 @@ func (s *Store) hydrateBlock(ctx context.Context, b session.Block) (session.Cont
 	return session.Content{b}, false, nil
 }
 
-// storedContent reads message content that was set aside.
-func (s *Store) storedContent(ctx context.Context, ref session.Artifact) (c session.Content, err error) {
+// ErrNotContent says that what is stored is not message content.
+var ErrNotContent = errors.New("it is not message content")
+
+// Content reads message content that was set aside.
+func (s *Store) Content(ctx context.Context, ref session.Artifact) (session.Content, error) {
 	data, err := s.Blob(ctx, ref.SHA256)
-	if err == nil {
-		err = json.Unmarshal(data, &c)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("stored content %s: %w", ref.SHA256, err)
+		return nil, fmt.Errorf("stored content: %w", err)
+	}
+	var c session.Content
+	if err := json.Unmarshal(data, &c); err != nil {
+		return nil, fmt.Errorf("stored content %s: %w: %w", ref.SHA256, ErrNotContent, err)
 	}
 	return c, nil
 }
