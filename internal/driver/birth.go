@@ -6,8 +6,9 @@ func (d *Driver) onBorn(in Born) {
 	if s.Phase != Birth {
 		return
 	}
-	s.Phase = Idle
 	s.Spec, s.Store, s.Manifest = in.Out.Spec, in.Out.Store, in.Out.Manifest
 	d.learn(in.Out.Worker, in.Out.Model)
+	d.acts(in.Out.Acts) // queued, not run: the agent is not created yet, §6.1.7
+	s.Phase = Idle
 	d.notify("agent/created", map[string]string{"session": s.Session, "source": "startup"})
 }

@@ -3,6 +3,7 @@ package driver
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/session"
@@ -16,14 +17,16 @@ func (d *Driver) callsOwe() bool {
 	case d.committed() == len(s.Calls):
 		d.callsOver()
 		return true
-	case s.Cancelled == nil:
-		d.startCalls()
-		return false
-	case d.running() == 0: // §5 X9, X10: what never started is answered, in model order
-		d.abortRest()
+	case s.Cancelled != nil:
+		if d.busy() {
+			return false
+		}
+		d.abortRest() // §5 X9, X10: what never started is answered, in model order
 		return true
 	default:
-		return false
+		d.openCalls()
+		d.dispatchCalls()
+		return d.rollWhileAsking()
 	}
 }
 
@@ -35,29 +38,86 @@ func (d *Driver) committed() int {
 	return n
 }
 
-func (d *Driver) running() int {
+func (d *Driver) count(states ...CallState) int {
 	n := 0
 	for _, c := range d.state.Calls {
-		if c.State == CallRunning {
+		if slices.Contains(states, c.State) {
 			n++
 		}
 	}
 	return n
 }
 
-// startCalls walks the list in model order: an exclusive call runs alone, parallel ones form a pool. See spec §4.8.
-func (d *Driver) startCalls() {
+// busy reports whether an effect of a call runs.
+func (d *Driver) busy() bool { return d.count(CallGating, CallRunning, CallPosting) > 0 }
+
+// openCalls walks the list in model order and starts calls: an exclusive call runs alone, parallel ones form a pool, and
+// pre stages run one at a time. See spec §4.8, scheduling.
+func (d *Driver) openCalls() {
 	s := d.state
 	for i := range s.Calls {
 		c := &s.Calls[i]
-		if c.State != CallWaiting {
+		switch {
+		case c.State == CallGating:
+			return
+		case c.State != CallWaiting:
 			continue
-		}
-		running := d.running()
-		if running > 0 && (!c.Parallel || d.exclusiveRuns() || running >= d.maxParallel()) {
+		case !c.Gated && !d.mayRun(i), c.Gated && !d.mayAsk(i):
 			return
 		}
-		d.startCall(c, work.ToolRun, "")
+		c.Seq = d.logCall(c)
+		if c.Gated {
+			d.startStage(c, CallGating, work.ToolGate)
+			return
+		}
+		d.startStage(c, CallRunning, work.ToolRun)
+	}
+}
+
+// dispatchCalls runs what its gate or a person cleared.
+func (d *Driver) dispatchCalls() {
+	for i := range d.state.Calls {
+		if c := &d.state.Calls[i]; c.State == CallCleared && d.mayRun(i) {
+			d.startStage(c, CallRunning, work.ToolRun)
+		}
+	}
+}
+
+// mayRun reports whether the schedule lets call i run now: an exclusive one when everything before it is finished and
+// nothing runs, a parallel one when no exclusive call before it is unfinished and the pool has room.
+func (d *Driver) mayRun(i int) bool {
+	c := d.state.Calls[i]
+	for _, before := range d.state.Calls[:i] {
+		if !before.over() && (!c.Parallel || !before.Parallel) {
+			return false
+		}
+	}
+	running := d.count(CallRunning)
+	if !c.Parallel {
+		return running == 0
+	}
+	return running < d.maxParallel() && !d.exclusiveRuns()
+}
+
+// mayAsk reports whether the pre stage of call i may run now. A call that waits for a person frees its slot, so that
+// later gates run while it waits. See architecture D21.
+func (d *Driver) mayAsk(i int) bool {
+	c := d.state.Calls[i]
+	for _, before := range d.state.Calls[:i] {
+		if !before.over() && before.State != CallAsking && (!c.Parallel || !before.Parallel) {
+			return false
+		}
+	}
+	return !c.Parallel || d.count(CallGating, CallCleared, CallRunning) < d.maxParallel()
+}
+
+// over reports whether the body of a call will not run any more.
+func (c Call) over() bool {
+	switch c.State {
+	case CallExecuted, CallPosting, CallFinished, CallCommitted:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -80,14 +140,42 @@ func (d *Driver) maxParallel() int {
 	return defaultMaxParallel
 }
 
-// startCall appends tool/call, unless the call only needs to be settled, and runs it.
-func (d *Driver) startCall(c *Call, mode, lost string) {
-	s := d.state
-	if c.State == CallWaiting {
-		c.Seq = d.logCall(c)
+// startStage runs one stage of a call.
+func (d *Driver) startStage(c *Call, state CallState, mode string) {
+	c.State, c.Effect, c.Settle = state, d.effectID("tool"), false
+	in := d.toolIn(c, mode)
+	if mode == work.ToolPost {
+		in.Out = c.Out
 	}
-	c.State, c.Effect, c.Settle = CallRunning, d.effectID("tool"), mode == work.ToolSettle
-	d.effect(StartTool{In: work.ToolIn{ID: c.Effect, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: s.Step, Call: c.Call, Key: d.key(c), Lost: lost}})
+	if in.Later = d.later(); len(in.Later) > 0 {
+		head := d.state.Log.Head
+		in.Head = &head
+	}
+	d.effect(StartTool{In: in})
+}
+
+// settleCall asks the effect ledger what became of a call whose worker is gone.
+func (d *Driver) settleCall(c *Call, why Lost) {
+	c.Effect, c.Settle = d.effectID("tool"), true
+	in := d.toolIn(c, work.ToolSettle)
+	in.Lost = string(why)
+	d.effect(StartTool{In: in})
+}
+
+func (d *Driver) toolIn(c *Call, mode string) work.ToolIn {
+	s := d.state
+	return work.ToolIn{ID: c.Effect, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: s.Step, Call: c.Call, Key: d.key(c)}
+}
+
+// later names the parallel calls that are not started yet: whoever answers says whether they still are. See spec §4.8.3.
+func (d *Driver) later() []string {
+	var ids []string
+	for _, c := range d.state.Calls {
+		if c.State == CallWaiting && c.Parallel {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
 }
 
 func (d *Driver) logCall(c *Call) int64 {
@@ -103,41 +191,84 @@ func (d *Driver) key(c *Call) string {
 
 func (d *Driver) callOf(effect string) *Call {
 	for i := range d.state.Calls {
-		if c := &d.state.Calls[i]; c.State == CallRunning && c.Effect == effect {
+		if c := &d.state.Calls[i]; effect != "" && c.Effect == effect {
 			return c
 		}
 	}
 	return nil
 }
 
-// onToolDone notes a call's outcome; its result is committed in model order. See spec §4.8.5, §5 X10.
+// onToolDone notes what a stage of a call came to. See spec §4.8.5, §5 X10.
 func (d *Driver) onToolDone(in ToolDone) {
 	c := d.callOf(in.ID)
 	if c == nil {
 		return
 	}
 	out := in.Out
-	c.State, c.Effect = CallFinished, ""
+	c.Effect = ""
 	d.learn(out.Worker, "")
-	d.acts(out.Acts)
-	if d.state.Cancelled != nil && !out.IsError {
-		out = aborted(work.CodeAborted, "Error: tool call aborted", out.Contexts)
+	for i := range d.state.Calls {
+		if later := &d.state.Calls[i]; later.State == CallWaiting && slices.Contains(out.Exclusive, later.ID) {
+			later.Parallel = false
+		}
 	}
-	c.Out = &out
+	stage := c.State
+	c.State, c.Settle = CallFinished, false // for acts that cancel: this stage is over
+	d.acts(out.Acts)
+	out.Acts, out.Exclusive = nil, nil
+	switch stage {
+	case CallGating:
+		d.afterGate(c, out)
+	case CallPosting:
+		c.Out = &out
+	default:
+		d.afterBody(c, out)
+	}
 }
 
-// onToolLost asks the effect ledger what became of the call, or answers itself if that is lost too.
+// afterBody notes the body's outcome. A success that comes after a cancel is not one; what comes after a cancel has no
+// post stage. See spec §5 X10.
+func (d *Driver) afterBody(c *Call, out work.ToolOut) {
+	cancelled := d.state.Cancelled != nil
+	if cancelled && !out.IsError {
+		out = aborted(work.CodeAborted, "Error: tool call aborted", out.Contexts)
+	}
+	d.executed(c, out, c.Posted && !out.SkipPost && !cancelled)
+}
+
+// executed notes an outcome that may still go through the post stage, in its turn.
+func (d *Driver) executed(c *Call, out work.ToolOut, post bool) {
+	c.State, c.Out, c.Ask = CallFinished, &out, nil
+	if post {
+		c.State = CallExecuted
+	}
+}
+
+// onToolLost asks the effect ledger what became of the call, or answers itself if there is nothing to ask.
 func (d *Driver) onToolLost(in ToolLost) {
 	c := d.callOf(in.ID)
 	if c == nil {
 		return
 	}
-	if !c.Settle {
-		d.startCall(c, work.ToolSettle, string(in.Why))
+	switch {
+	case c.State == CallRunning && !c.Settle:
+		d.settleCall(c, in.Why)
 		return
+	case c.State == CallRunning:
+		d.finish(c, unknownOutcome())
+	case c.State == CallGating && d.state.Cancelled != nil: // X11
+		d.finish(c, aborted(work.CodeAbortedBeforeDispatch, "Error: tool call aborted before dispatch", nil))
+	default: // a gate that failed on every worker, §4.8, pipeline 4 and 7
+		d.finish(c, work.ToolOut{IsError: true, Content: session.TextContent("Error: a gate of this tool failed: " + clip(in.Message))})
 	}
-	c.State, c.Effect = CallFinished, ""
-	c.Out = &work.ToolOut{IsError: true, Content: session.TextContent(session.TextToolOutcomeUnknown),
+}
+
+func (d *Driver) finish(c *Call, out work.ToolOut) {
+	c.State, c.Effect, c.Out, c.Settle, c.Ask = CallFinished, "", &out, false, nil
+}
+
+func unknownOutcome() work.ToolOut {
+	return work.ToolOut{IsError: true, Content: session.TextContent(session.TextToolOutcomeUnknown),
 		Error: &session.CodedError{Name: session.NameToolOutcomeUnknown, Code: session.CodeToolOutcomeUnknown}}
 }
 
@@ -147,11 +278,19 @@ func aborted(code, text string, contexts []session.Message) work.ToolOut {
 		Error: &session.CodedError{Name: "AbortError", Code: code}}
 }
 
-// commitResults appends the results whose predecessors are all in the log.
+// commitResults appends the results whose predecessors are all in the log; a post stage runs when it is its call's turn.
 func (d *Driver) commitResults() {
 	s := d.state
-	for i := d.committed(); i < len(s.Calls) && s.Calls[i].State == CallFinished; i++ {
-		d.commitResult(i)
+	for i := d.committed(); i < len(s.Calls); i++ {
+		switch c := &s.Calls[i]; c.State {
+		case CallExecuted:
+			d.startStage(c, CallPosting, work.ToolPost)
+			return
+		case CallFinished:
+			d.commitResult(i)
+		default:
+			return
+		}
 	}
 }
 
@@ -220,12 +359,10 @@ func (d *Driver) abortRest() {
 	s := d.state
 	for i := range s.Calls {
 		c := &s.Calls[i]
-		if c.State != CallWaiting {
-			continue
+		if c.State == CallWaiting {
+			c.Seq = d.logCall(c)
+			d.finish(c, aborted(work.CodeAbortedBeforeDispatch, "Error: tool call aborted before dispatch", nil))
 		}
-		c.Seq = d.logCall(c)
-		out := aborted(work.CodeAbortedBeforeDispatch, "Error: tool call aborted before dispatch", nil)
-		c.State, c.Out = CallFinished, &out
 		d.commitResults()
 	}
 }

@@ -77,11 +77,11 @@ func (d *Driver) abort() {
 	case Retrying: // X8
 		d.effect(CancelEffect{ID: s.Awaiting})
 		d.abortTurn()
-	case Tools: // X10
-		for _, c := range s.Calls {
-			if c.State == CallRunning && !c.Settle {
-				d.effect(CancelEffect{ID: c.Effect})
-			}
+	case Tools: // X10, X11
+		d.abortCalls()
+	case Starting, Stopping, Maintaining: // X2, X12, §3.6.5
+		if s.Awaiting != "" {
+			d.effect(CancelEffect{ID: s.Awaiting})
 		}
 	default: // Opening, Claiming, Draining and an attempt that waits for the log see it when they go on: X2, X3, X8, X13
 	}

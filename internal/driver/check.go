@@ -46,6 +46,10 @@ func checkPhase(s *State) error {
 	switch s.Phase {
 	case Birth, Stepping, Retrying, Tools, Closed:
 		return nil
+	case Starting, Stopping:
+		return law(s.Awaiting != "", "no hook is awaited")
+	case Maintaining:
+		return law(s.Awaiting != "" || s.Log.Lent != "", "nothing keeps the task from starting")
 	case Idle:
 		return first(
 			law(!s.Latch, "a latched wake was not replayed"),
@@ -62,26 +66,31 @@ func checkPhase(s *State) error {
 
 // checkTurn: the phase, the open turn, the open step and the flags of a turn agree.
 func checkTurn(s *State) error {
-	open := s.Phase == Claiming || s.Phase == Stepping || s.Phase == Retrying || s.Phase == Tools
+	open := s.Phase == Claiming || s.Phase == Stepping || s.Phase == Retrying || s.Phase == Tools || s.Phase == Stopping
 	inStep := s.Phase == Retrying || s.Phase == Tools
-	flags := s.First || s.Owed || s.Cut || s.Concluded || s.Attempt != 0 || s.Assembly != "" || len(s.Claimed)+len(s.Dropped) > 0
+	flags := s.First || s.Owed || s.Cut || s.Concluded || s.Attempt != 0 || s.Stops != 0 || s.Assembly != "" || len(s.Claimed)+len(s.Dropped) > 0
 	return first(
 		law(s.TurnOpen == open, "turnOpen is %t", s.TurnOpen),
 		law(implies(s.TurnOpen, s.Turn > 0), "turn 0 is open"),
 		law(implies(s.StepOpen, s.TurnOpen && s.Step > 0), "step %d is open, turnOpen is %t", s.Step, s.TurnOpen),
 		law(implies(inStep, s.StepOpen), "no step is open"),
-		law(implies(s.Phase == Claiming, !s.StepOpen), "step %d is open", s.Step),
+		law(implies(s.Phase == Claiming || s.Phase == Stopping, !s.StepOpen), "step %d is open", s.Step),
 		law(implies(flags, s.TurnOpen), "flags of a turn, but none is open"),
 		law(implies(s.First, s.Step == 0 && s.Phase == Claiming), "the first claim is outstanding at step %d", s.Step),
 		law(implies(s.Phase == Stepping, s.Attempt > 0), "attempt %d", s.Attempt),
 		law(implies(s.Normal, s.Phase == Draining), "normal outside of a drain's end"))
 }
 
-// checkAwaiting: only a Step and a retry's timer are awaited by id.
+// awaits: the phases in which an effect is awaited by id.
+func (p Phase) awaits() bool {
+	return p == Stepping || p == Retrying || p == Starting || p == Stopping || p == Maintaining
+}
+
+// checkAwaiting: a Step, a retry's timer, a hook and a maintenance task are awaited by id.
 func checkAwaiting(s *State) error {
 	owed := s.Phase == Stepping && s.Awaiting == "" // an attempt that waits for the log
 	return first(
-		law(implies(s.Awaiting != "", s.Phase == Stepping || s.Phase == Retrying), "awaits %s", s.Awaiting),
+		law(implies(s.Awaiting != "", s.Phase.awaits()), "awaits %s", s.Awaiting),
 		law(implies(s.Phase == Retrying, s.Awaiting != ""), "awaits nothing"),
 		law(implies(owed, s.StepOpen && s.Attempt > 1 && s.Log.Lent != ""), "nothing keeps attempt %d from starting", s.Attempt),
 		law((s.Retry != nil) == (s.Phase == Retrying), "retry is %v", s.Retry),
@@ -91,11 +100,12 @@ func checkAwaiting(s *State) error {
 // checkActivity: cancel, latch, disposal and rollover go with the activity they are about.
 func checkActivity(s *State) error {
 	disposed := s.Cancelled != nil && s.Cancelled.Kind == session.CauseDisposed
-	atRest := s.Phase == Idle || s.Phase == Claiming
+	atRest := s.Phase == Idle || s.Phase == Claiming || s.Phase == Tools && s.busyCalls() == 0
+	awaited := s.Phase == Starting || s.Phase == Stopping || s.Phase == Maintaining
 	return first(
-		law(implies(s.Cancelled != nil, s.Phase == Stepping && s.Awaiting != "" || s.Phase == Tools || s.Phase == Draining), "cancelled, and nothing is done about it"),
+		law(implies(s.Cancelled != nil, s.Phase == Stepping && s.Awaiting != "" || s.Phase == Tools || s.Phase == Draining || awaited), "cancelled, and nothing is done about it"),
 		law(s.Cancelled == nil || known(s.Cancelled.Kind), "unknown cause"),
-		law(implies(s.Latch, s.Phase == Birth || s.Cancelled != nil && !disposed || s.Phase == Draining && !s.Normal), "latch without an activity to wait for"),
+		law(implies(s.Latch, s.Phase == Birth || s.Phase == Maintaining || s.Cancelled != nil && !disposed || s.Phase == Draining && !s.Normal), "latch without an activity to wait for"),
 		law(implies(s.Latch, !s.Disposing), "latch although disposing"),
 		law(implies(s.Disposing && s.Active(), s.Cancelled != nil), "disposing, but the activity goes on"),
 		law(implies(len(s.Disposers) > 0, s.Disposing && s.Phase != Closed), "%d callers wait for a disposal", len(s.Disposers)),
@@ -122,11 +132,15 @@ func checkLog(s *State) error {
 // checkLoan: a Step borrows the whole tail and appends; a persist borrows a prefix at the boundaries between steps.
 func checkLoan(s *State) error {
 	l := &s.Log
-	boundary := s.Phase == Idle || s.Phase == Claiming || s.Phase == Draining || s.Phase == Stepping && s.Awaiting == ""
+	waits := (s.Phase == Stepping || s.Phase == Maintaining) && s.Awaiting == ""
+	boundary := s.Phase == Idle || s.Phase == Claiming || s.Phase == Draining || s.Phase == Tools && s.Roll || waits
+	// A flush of the idle phase may go on while the next activity begins.
+	boundary = boundary || s.Phase == Starting
+	appends := (s.Phase == Stepping || s.Phase == Maintaining) && s.Awaiting != ""
 	return first(
 		law(implies(l.Lent == "", l.LentN == 0 && !l.Appends && len(l.Waiting) == 0), "leftovers of a loan"),
 		law(l.LentN <= len(l.Tail), "%d of %d events are lent", l.LentN, len(l.Tail)),
-		law((l.Lent != "" && l.Appends) == (s.Phase == Stepping && s.Awaiting != ""), "log lent to %q, which appends: %t", l.Lent, l.Appends),
+		law((l.Lent != "" && l.Appends) == appends, "log lent to %q, which appends: %t", l.Lent, l.Appends),
 		law(implies(l.Appends, l.Lent == s.Awaiting && l.LentN == len(l.Tail)), "%q borrowed %d events, %q is awaited", l.Lent, l.LentN, s.Awaiting),
 		law(implies(l.Lent != "" && !l.Appends, boundary && l.LentN > 0 && len(l.Waiting) == 0), "persist of %d events", l.LentN))
 }
@@ -159,37 +173,61 @@ func checkBatch(s *State) error {
 	return law(implies(len(s.Batch) > 0, s.Phase == Stepping && s.Awaiting != ""), "a batch is held by nobody")
 }
 
-// checkCalls: committed, then started, then waiting ones, in model order; something runs. See spec §4.8.
+// checkCalls: committed, then started, then waiting ones, in model order; something is awaited. See spec §4.8.
 func checkCalls(s *State) error {
 	if (len(s.Calls) > 0) != (s.Phase == Tools) {
 		return fmt.Errorf("%d calls", len(s.Calls))
 	}
-	order := map[CallState]int{CallCommitted: 0, CallRunning: 1, CallFinished: 1, CallWaiting: 2}
-	rank, running, ids := 0, 0, make(map[string]bool)
+	rank, ids := 0, make(map[string]bool)
 	for i, c := range s.Calls {
-		n, ok := order[c.State]
-		if !ok || n < rank || ids[c.ID] {
+		n := c.State.rank()
+		if n < rank || ids[c.ID] {
 			return fmt.Errorf("call %d %q is %q: unknown, twice, or out of order", i, c.ID, c.State)
 		}
-		if c.State == CallFinished && rank == 0 {
-			return fmt.Errorf("the result of call %q can be committed", c.ID)
+		if rank == 0 && (c.State == CallFinished || c.State == CallExecuted) {
+			return fmt.Errorf("call %q, %q: it is its turn", c.ID, c.State)
 		}
 		rank, ids[c.ID] = n, true
 		if err := checkCall(c); err != nil {
 			return fmt.Errorf("call %q, %q: %w", c.ID, c.State, err)
 		}
-		if c.State == CallRunning {
-			running++
+	}
+	asks := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.State == CallAsking })
+	return law(implies(s.Phase == Tools, s.busyCalls() > 0 || asks), "no call runs or waits for a person")
+}
+
+// rank orders the states: committed, started, waiting; -1 for none of them.
+func (c CallState) rank() int {
+	switch c {
+	case CallCommitted:
+		return 0
+	case CallGating, CallAsking, CallCleared, CallRunning, CallExecuted, CallPosting, CallFinished:
+		return 1
+	case CallWaiting:
+		return 2
+	default:
+		return -1
+	}
+}
+
+func (s *State) busyCalls() int {
+	n := 0
+	for _, c := range s.Calls {
+		if c.State == CallGating || c.State == CallRunning || c.State == CallPosting {
+			n++
 		}
 	}
-	return law(implies(s.Phase == Tools, running > 0), "no call runs")
+	return n
 }
 
 func checkCall(c Call) error {
+	busy := c.State == CallGating || c.State == CallRunning || c.State == CallPosting
+	settled := c.State == CallExecuted || c.State == CallPosting || c.State == CallFinished
 	return first(
-		law((c.Effect != "") == (c.State == CallRunning), "effect %q", c.Effect),
-		law((c.Out != nil) == (c.State == CallFinished), "outcome %v", c.Out),
-		law(implies(c.Settle, c.State != CallWaiting), "settled before it was started"),
+		law((c.Effect != "") == busy, "effect %q", c.Effect),
+		law((c.Out != nil) == settled, "outcome %v", c.Out),
+		law((c.Ask != nil) == (c.State == CallAsking), "approval %v", c.Ask),
+		law(implies(c.Settle, c.State == CallRunning), "settled while it does not run"),
 		law(c.Seq >= 0, "its tool/call has no seq"))
 }
 

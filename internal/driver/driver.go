@@ -78,6 +78,18 @@ func (d *Driver) apply(in Input) {
 		d.onPersistFailed(in)
 	case TimerFired:
 		d.onTimer(in)
+	case Decided: // §4.8, pipeline 2
+		d.onDecided(in)
+	case MaintainAsked: // §3.6
+		d.onMaintainAsked(in)
+	case MaintainDone:
+		d.onMaintainDone(in)
+	case MaintainLost:
+		d.onMaintainLost(in)
+	case HookDone: // §4.9.4, §6.1.6
+		d.onHookDone(in.ID, in.Out)
+	case HookLost:
+		d.onHookDone(in.ID, work.HookOut{Failure: &session.Failure{Code: work.CodeUnknown, Message: "the hook was lost: " + in.Message}})
 	case RollAsked:
 		d.state.Roll = d.state.Phase != Closed
 	case Resumed:
@@ -108,7 +120,9 @@ func (d *Driver) owes() bool {
 		return d.callsOwe()
 	case Draining:
 		return d.drain()
-	default: // Birth, Retrying and Closed only wait
+	case Maintaining:
+		return d.maintain()
+	default: // Birth, Starting, Retrying, Stopping and Closed only wait
 		return false
 	}
 }
@@ -189,7 +203,7 @@ func (d *Driver) onBatch(in Batch) {
 // isAct reports whether an input is something a caller asks for, and not an answer or another batch.
 func isAct(in Input) bool {
 	switch in.(type) {
-	case Sent, Removed, Replaced, Cleared, CancelAsked, DisposeAsked:
+	case Sent, Removed, Replaced, Cleared, CancelAsked, DisposeAsked, Decided:
 		return true
 	default:
 		return false

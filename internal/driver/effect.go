@@ -1,12 +1,14 @@
 package driver
 
 import (
+	"encoding/json"
+
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/session"
 )
 
 // An Effect is something to carry out: [StartSetup], [StartStep], [StartTool], [StartPersist], [StartTimer],
-// [CancelEffect], [Reply], [Notify], [Transition], [Rollover], [Close], [Defect]. The set is closed. What has an id is
+// [StartHook], [StartMaintain], [CancelEffect], [Reply], [Notify], [Transition], [Rollover], [Close], [Defect]. The set is closed. What has an id is
 // answered by the input that names it.
 type Effect interface{ isEffect() }
 
@@ -37,6 +39,16 @@ type StartTimer struct {
 	Summary string
 }
 
+// StartHook runs the hooks of a point; answered by [HookDone] or [HookLost].
+type StartHook struct {
+	In work.HookIn
+}
+
+// StartMaintain runs a maintenance task; answered by [MaintainDone] or [MaintainLost].
+type StartMaintain struct {
+	In work.MaintainIn
+}
+
 // CancelEffect cancels a running effect; its answer still comes.
 type CancelEffect struct {
 	ID string
@@ -58,6 +70,9 @@ type Receipt struct {
 	Code        string      `json:"code,omitempty"`  // refused
 	Message     string      `json:"message,omitempty"`
 	Receipts    []Receipt   `json:"receipts,omitempty"` // batch
+
+	Result  json.RawMessage  `json:"result,omitempty"`  // maintain
+	Failure *session.Failure `json:"failure,omitempty"` // maintain
 }
 
 // A Disposition is the short form of a receipt.
@@ -82,6 +97,9 @@ const (
 	RefusedClosed      = "CLOSED"
 	RefusedTooLarge    = "TOO_LARGE"
 	RefusedStore       = "STORE"
+	RefusedBusy        = "BUSY"         // maintain: there is active work
+	RefusedUnknownTask = "UNKNOWN_TASK" // maintain
+	RefusedUnknownCall = "UNKNOWN_CALL" // approve, deny: nothing of that id waits for a decision
 )
 
 // Notify tells listeners; a hint that costs nothing. What was logged is told as session/event, among the other
@@ -122,15 +140,17 @@ type Defect struct {
 	Message string
 }
 
-func (StartSetup) isEffect()   {}
-func (StartStep) isEffect()    {}
-func (StartTool) isEffect()    {}
-func (StartPersist) isEffect() {}
-func (StartTimer) isEffect()   {}
-func (CancelEffect) isEffect() {}
-func (Reply) isEffect()        {}
-func (Notify) isEffect()       {}
-func (Transition) isEffect()   {}
-func (Rollover) isEffect()     {}
-func (Close) isEffect()        {}
-func (Defect) isEffect()       {}
+func (StartSetup) isEffect()    {}
+func (StartStep) isEffect()     {}
+func (StartTool) isEffect()     {}
+func (StartPersist) isEffect()  {}
+func (StartTimer) isEffect()    {}
+func (StartHook) isEffect()     {}
+func (StartMaintain) isEffect() {}
+func (CancelEffect) isEffect()  {}
+func (Reply) isEffect()         {}
+func (Notify) isEffect()        {}
+func (Transition) isEffect()    {}
+func (Rollover) isEffect()      {}
+func (Close) isEffect()         {}
+func (Defect) isEffect()        {}

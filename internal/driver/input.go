@@ -1,13 +1,16 @@
 package driver
 
 import (
+	"encoding/json"
+
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/session"
 )
 
 // An Input is something that happened: [Sent], [Removed], [Replaced], [Cleared], [CancelAsked], [DisposeAsked],
 // [Batch], [Born], [StepDone], [StepLost], [ToolDone], [ToolLost], [Persisted], [PersistFailed], [TimerFired],
-// [RollAsked], [Resumed]. The set is closed.
+// [RollAsked], [Resumed], [Decided], [MaintainAsked], [MaintainDone], [MaintainLost], [HookDone], [HookLost]. The set is
+// closed.
 //
 // Ref names the caller who waits for a receipt; empty for a signal and for the acts of a [Batch]. Request is the caller's id of the act, for
 // de-duplication; empty means none.
@@ -131,6 +134,52 @@ type RollAsked struct{}
 // Resumed is the first input of a run that continues another one's state.
 type Resumed struct{}
 
+// Decided is a person's answer to a call that asks. See architecture A3.7.
+type Decided struct {
+	Ref, Request string
+	ID           string // of the approval
+	Grant        bool
+	By, Reason   string
+}
+
+// MaintainAsked asks for a named maintenance task. See spec §3.6.
+type MaintainAsked struct {
+	Ref, Request string
+	Task         string
+	Args         json.RawMessage
+}
+
+// MaintainDone answers [StartMaintain].
+type MaintainDone struct {
+	ID  string
+	Out work.MaintainOut
+}
+
+// MaintainLost says that no answer to a [StartMaintain] will come.
+type MaintainLost struct {
+	ID      string
+	Why     Lost
+	Message string
+}
+
+// HookDone answers [StartHook].
+type HookDone struct {
+	ID  string
+	Out work.HookOut
+}
+
+// HookLost says that no answer to a [StartHook] will come.
+type HookLost struct {
+	ID      string
+	Message string
+}
+
+func (Decided) isInput()       {}
+func (MaintainAsked) isInput() {}
+func (MaintainDone) isInput()  {}
+func (MaintainLost) isInput()  {}
+func (HookDone) isInput()      {}
+func (HookLost) isInput()      {}
 func (Sent) isInput()          {}
 func (Removed) isInput()       {}
 func (Replaced) isInput()      {}

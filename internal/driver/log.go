@@ -171,5 +171,7 @@ func (d *Driver) onTimer(in TimerFired) {
 		s.FlushAt, s.Log.Broken = "", ""
 	case s.Awaiting:
 		d.onRetryDue()
+	default:
+		d.onApprovalDue(in.ID)
 	}
 }

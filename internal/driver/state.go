@@ -12,15 +12,18 @@ type Phase string
 
 // The phases. See the diagram in the package documentation.
 const (
-	Birth    Phase = "birth"    // Setup runs
-	Idle     Phase = "idle"     // no activity
-	Opening  Phase = "opening"  // running, before turn/start
-	Claiming Phase = "claiming" // a step is to be proposed as soon as the log is free
-	Stepping Phase = "step"     // a Step runs, or its next attempt waits for the log
-	Retrying Phase = "retry"    // the wait before another attempt
-	Tools    Phase = "tools"    // tool calls of the step run
-	Draining Phase = "draining" // the turn ended; the tail is being flushed
-	Closed   Phase = "closed"   // disposed
+	Birth       Phase = "birth"       // Setup runs
+	Idle        Phase = "idle"        // no activity
+	Maintaining Phase = "maintaining" // a maintenance task runs, or waits for the log
+	Starting    Phase = "starting"    // running, the session-start hook runs
+	Opening     Phase = "opening"     // running, before turn/start
+	Claiming    Phase = "claiming"    // a step is to be proposed as soon as the log is free
+	Stepping    Phase = "step"        // a Step runs, or its next attempt waits for the log
+	Retrying    Phase = "retry"       // the wait before another attempt
+	Tools       Phase = "tools"       // tool calls of the step run
+	Stopping    Phase = "stopping"    // the turn-stopping hook runs
+	Draining    Phase = "draining"    // the turn ended; the tail is being flushed
+	Closed      Phase = "closed"      // disposed
 )
 
 // The two statuses. See spec §3.7.
@@ -70,7 +73,7 @@ type State struct {
 	Owed      bool             `json:"owed,omitempty"`     // tool results owe a request
 	Cut       bool             `json:"cut,omitempty"`      // a step hit max-tokens
 	Normal    bool             `json:"normal,omitempty"`   // the last turn left its loop normally
-	Awaiting  string           `json:"awaiting,omitempty"` // effect id of the Step or timer
+	Awaiting  string           `json:"awaiting,omitempty"` // effect id of the Step, timer, hook or maintenance
 	Settling  bool             `json:"settling,omitempty"` // the awaited Step settles a lost one
 	Assembly  string           `json:"assembly,omitempty"`
 	Batch     []string         `json:"batch,omitempty"`   // claimed by the current proposal
@@ -79,7 +82,10 @@ type State struct {
 	Calls     []Call           `json:"calls,omitempty"`
 	Concluded bool             `json:"concluded,omitempty"`
 	Retry     *Retry           `json:"retry,omitempty"`
+	Stops     int              `json:"stops,omitempty"` // how often the turn-stopping hook ran in this turn
 	LastError *session.Failure `json:"lastError,omitempty"`
+
+	Maintenance *Maintenance `json:"maintenance,omitempty"` // the one that runs, or ran last
 
 	Effects int64   `json:"effects"` // last effect id given
 	Seen    Ring    `json:"seen"`    // request ids, for de-duplication
@@ -101,15 +107,39 @@ type Call struct {
 	Seq    int64         `json:"seq,omitempty"` // of its tool/call
 	Settle bool          `json:"settle,omitempty"`
 	Out    *work.ToolOut `json:"out,omitempty"`
+	Ask    *Approval     `json:"ask,omitempty"` // asking
+}
+
+// An Approval is what a call waits for while a person decides. See architecture A3.7.
+type Approval struct {
+	ID    string `json:"id"` // what a decision names
+	DueMS int64  `json:"dueMs,omitempty"`
+	Timer string `json:"timer,omitempty"`
+}
+
+// A Maintenance is a named task that owns the idle phase. See spec §3.6.
+type Maintenance struct {
+	Ref     string           `json:"ref,omitempty"` // the caller who waits for the result
+	Task    string           `json:"task"`
+	Args    json.RawMessage  `json:"args,omitempty"`
+	Done    bool             `json:"done,omitempty"`
+	Result  json.RawMessage  `json:"result,omitempty"`
+	Failure *session.Failure `json:"failure,omitempty"`
 }
 
 // A CallState says how far a call is.
 type CallState string
 
-// The states of a call.
+// The states of a call, in their order. Ungated calls are never gating, asking or cleared longer than an input takes;
+// executed and posting are for calls whose post stage is one of its own.
 const (
 	CallWaiting   CallState = ""
-	CallRunning   CallState = "running"
+	CallGating    CallState = "gating"    // the pre stage runs
+	CallAsking    CallState = "asking"    // a person decides
+	CallCleared   CallState = "cleared"   // may run as soon as the schedule lets it
+	CallRunning   CallState = "running"   // the body runs
+	CallExecuted  CallState = "executed"  // waits for its predecessors, then for its post stage
+	CallPosting   CallState = "posting"   // the post stage runs
 	CallFinished  CallState = "finished"  // waits for its predecessors
 	CallCommitted CallState = "committed" // its result is in the log
 )
@@ -136,7 +166,7 @@ const endedLimit = 128
 // Status is running from the accepted wake until the drain has converged. See spec §3.7.
 func (s *State) Status() string {
 	switch s.Phase {
-	case Birth, Idle, Closed:
+	case Birth, Idle, Maintaining, Closed:
 		return StatusIdle
 	default:
 		return StatusRunning
@@ -144,7 +174,7 @@ func (s *State) Status() string {
 }
 
 // Active reports whether an activity is there that a cancel could hit.
-func (s *State) Active() bool { return s.Status() == StatusRunning }
+func (s *State) Active() bool { return s.Status() == StatusRunning || s.Phase == Maintaining }
 
 // Quiet reports whether whenIdle is answered: nothing runs and nothing is about to.
 func (s *State) Quiet() bool {

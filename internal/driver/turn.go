@@ -19,7 +19,7 @@ func (d *Driver) wake(target string, wakeup bool) Disposition {
 		return Parked
 	case s.Disposing || s.Cancelled != nil && s.Cancelled.Kind == session.CauseDisposed:
 		return Parked
-	case s.Phase == Birth:
+	case s.Phase == Birth, s.Phase == Maintaining:
 		s.Latch = true
 		return Queued
 	case s.Phase == Idle:
@@ -35,7 +35,7 @@ func (d *Driver) wake(target string, wakeup bool) Disposition {
 	}
 }
 
-// run starts a drain. See spec §4.1.
+// run starts a drain: with the session-start hook at the first wake, before the turn is opened. See spec §4.1, §6.1.6.
 func (d *Driver) run() {
 	s := d.state
 	s.Phase, s.Cancelled, s.Latch, s.IdleHit = Opening, nil, false, false
@@ -43,6 +43,10 @@ func (d *Driver) run() {
 	if !s.Started {
 		s.Started = true
 		d.notify("agent/session-start", map[string]string{"source": "startup"})
+		if s.Manifest.SessionStart {
+			s.Phase = Starting
+			d.startHook(work.HookSessionStart, 0)
+		}
 	}
 	d.notify("agent/status", map[string]string{"status": StatusRunning})
 	d.effect(Transition{Status: StatusRunning, Turn: s.Turn + 1, Model: s.Model})
@@ -108,7 +112,7 @@ func (d *Driver) endTurn(reason session.TurnReason, normal bool) {
 		d.ended(Ended{ID: id, Turn: s.Turn, Kind: reason.Kind, Dropped: slices.Contains(s.Dropped, id)})
 	}
 	s.TurnOpen, s.Normal, s.Phase = false, normal, Draining
-	s.First, s.Owed, s.Cut, s.Concluded, s.Attempt = false, false, false, false, 0
+	s.First, s.Owed, s.Cut, s.Concluded, s.Attempt, s.Stops = false, false, false, false, 0, 0
 	s.Awaiting, s.Settling, s.Retry = "", false, nil
 	s.Batch, s.Claimed, s.Dropped, s.Calls, s.Assembly = nil, nil, nil, nil, ""
 	if reason.Kind == session.TurnErrored {
@@ -161,6 +165,10 @@ func (d *Driver) stepOver(owed bool) {
 		d.abortTurn()
 	case owed || len(s.NextStep) > 0:
 		s.Owed, s.Phase = owed, Claiming
+	case s.Manifest.TurnStopping:
+		s.Stops++
+		s.Phase, s.Owed = Stopping, false
+		d.startHook(work.HookTurnStopping, s.Stops)
 	default:
 		d.completeTurn()
 	}

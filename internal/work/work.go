@@ -21,6 +21,8 @@ const (
 	Persist      = "Persist"
 	Spill        = "Spill"
 	CancelReason = "CancelReason"
+	Hook         = "Hook"
+	Maintain     = "Maintain"
 )
 
 // The sizes of architecture A3.4, in bytes.
@@ -73,6 +75,10 @@ type Manifest struct {
 	MaxParallel int    `json:"maxParallel,omitempty"`
 	Profile     string `json:"profile,omitempty"`    // of the worker: embedded, or empty for stock
 	Attributes  bool   `json:"attributes,omitempty"` // the search attributes are registered
+
+	SessionStart bool     `json:"sessionStart,omitempty"` // a hook is registered at this point
+	TurnStopping bool     `json:"turnStopping,omitempty"`
+	Tasks        []string `json:"tasks,omitempty"` // maintenance tasks, by name
 }
 
 // Rules is the behaviour version of this worker.
@@ -134,6 +140,7 @@ type SetupOut struct {
 	Store    string   `json:"store"` // identity of the store
 	Model    string   `json:"model,omitempty"`
 	Manifest Manifest `json:"manifest"`
+	Acts     []Act    `json:"acts,omitempty"` // of the created hooks; applied before the agent may run
 	Worker   Worker   `json:"worker"`
 }
 
@@ -202,6 +209,8 @@ type Call struct {
 	Effect    string            `json:"effect,omitempty"`
 	TimeoutMS int64             `json:"timeoutMs,omitempty"`
 	Queue     string            `json:"queue,omitempty"`
+	Gated     bool              `json:"gated,omitempty"`  // a pre-execute gate or guard is registered: a stage of its own
+	Posted    bool              `json:"posted,omitempty"` // a post-execute gate is registered: a stage of its own
 }
 
 // Recovery is the decision of the recovery gate: another attempt. See spec §4.7.4.
@@ -224,12 +233,26 @@ type ToolIn struct {
 	Call  Call   `json:"call"`
 	Key   string `json:"key"`            // idempotency key
 	Lost  string `json:"lost,omitempty"` // settle: cancelled, exhausted or unavailable
+
+	Out   *ToolOut `json:"out,omitempty"`   // post: the outcome so far
+	Head  *Head    `json:"head,omitempty"`  // where the calls of the step can be read, if Later is set
+	Later []string `json:"later,omitempty"` // ids of parallel calls not started yet: their mode is asked again (C-158)
 }
 
 // The modes of a Tool.
 const (
-	ToolRun    = ""
+	ToolRun    = ""       // the body; with the whole pipeline if the call is neither gated nor posted
 	ToolSettle = "settle" // do not run the body: the effect ledger says what became of it
+	ToolGate   = "gate"   // pipeline 1–3 of spec §4.8
+	ToolPost   = "post"   // pipeline 7–8
+)
+
+// The verdicts of a gate.
+const (
+	Allow = "allow"
+	Deny  = "deny"  // the answer holds the error result; the post stage still runs
+	Ask   = "ask"   // a person decides
+	Fault = "fault" // the gate itself failed: the answer holds the error result; no post stage
 )
 
 // ToolOut is a call's outcome. Content above the inline limit is one artifact block of [ContentMediaType].
@@ -242,6 +265,55 @@ type ToolOut struct {
 	Concludes bool                `json:"concludes,omitempty"`
 	Acts      []Act               `json:"acts,omitempty"`
 	Worker    Worker              `json:"worker"`
+
+	Verdict    string   `json:"verdict,omitempty"`    // gate
+	Reason     string   `json:"reason,omitempty"`     // gate, ask: what the person is told
+	DeadlineMS int64    `json:"deadlineMs,omitempty"` // gate, ask: how long the person has; 0 means without end
+	SkipPost   bool     `json:"skipPost,omitempty"`   // a wrapper failed: no post stage
+	Exclusive  []string `json:"exclusive,omitempty"`  // of Later: these must run alone now
+}
+
+// HookIn asks a worker to run the hooks of one point.
+type HookIn struct {
+	ID    string `json:"id"`
+	Ident Ident  `json:"ident"`
+	Point string `json:"point"` // HookSessionStart or HookTurnStopping
+	Turn  int    `json:"turn,omitempty"`
+	N     int    `json:"n,omitempty"` // how often the point was reached in this turn, from 1
+}
+
+// The points of a hook.
+const (
+	HookSessionStart = "session-start"
+	HookTurnStopping = "turn-stopping"
+)
+
+// HookOut is what the hooks did.
+type HookOut struct {
+	Acts    []Act            `json:"acts,omitempty"`
+	Failure *session.Failure `json:"failure,omitempty"`
+	Worker  Worker           `json:"worker"`
+}
+
+// MaintainIn asks a worker to run a maintenance task. The log is lent like to a Step. See spec §3.6.
+type MaintainIn struct {
+	ID    string           `json:"id"`
+	Ident Ident            `json:"ident"`
+	Task  string           `json:"task"`
+	Args  json.RawMessage  `json:"args,omitempty"`
+	Turn  int              `json:"turn"` // last turn
+	Head  Head             `json:"head"`
+	Tail  []session.Record `json:"tail,omitempty"`
+}
+
+// MaintainOut is its result.
+type MaintainOut struct {
+	Echo    Echo             `json:"echo"`
+	Head    Head             `json:"head"`
+	Result  json.RawMessage  `json:"result,omitempty"`
+	Failure *session.Failure `json:"failure,omitempty"`
+	Acts    []Act            `json:"acts,omitempty"`
+	Worker  Worker           `json:"worker"`
 }
 
 // PersistIn asks for the tail to be written. It is called as a local activity, so it is not in the history.

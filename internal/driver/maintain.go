@@ -1,0 +1,83 @@
+package driver
+
+import (
+	"slices"
+
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+)
+
+// onMaintainAsked starts a maintenance task, from true idle only. See spec §3.6.
+func (d *Driver) onMaintainAsked(in MaintainAsked) {
+	if d.seen(in.Ref, in.Request, "") {
+		return
+	}
+	s := d.state
+	switch {
+	case !slices.Contains(s.Manifest.Tasks, in.Task):
+		d.reply(in.Ref, Receipt{Disposition: Refused, Code: RefusedUnknownTask, Message: "no maintenance task of this name is registered: " + clip(in.Task)})
+		return
+	case s.Phase != Idle || s.Disposing || d.replies > 0:
+		d.reply(in.Ref, Receipt{Disposition: Refused, Code: RefusedBusy, Message: "the agent already has active work: wait until it is idle"})
+		return
+	}
+	d.remember(in.Request)
+	s.Phase, s.Cancelled, s.IdleHit = Maintaining, nil, false
+	s.Maintenance = &Maintenance{Ref: in.Ref, Task: in.Task, Args: in.Args}
+}
+
+// maintain lends the log to the task as soon as it is free.
+func (d *Driver) maintain() bool {
+	s := d.state
+	switch {
+	case s.Awaiting != "":
+		return false
+	case s.Cancelled != nil:
+		d.endMaintenance(work.MaintainOut{Failure: &session.Failure{Code: work.CodeAborted, Message: "cancelled before it began"}})
+		return true
+	case s.Log.Lent != "":
+		return false
+	}
+	id := d.effectID("maintain")
+	s.Log.lend(id, len(s.Log.Tail), true)
+	s.Awaiting = id
+	d.effect(StartMaintain{In: work.MaintainIn{ID: id, Ident: s.ident(), Task: s.Maintenance.Task, Args: s.Maintenance.Args,
+		Turn: s.Turn, Head: s.Log.Head, Tail: s.Log.lent()}})
+	return false
+}
+
+// onMaintainDone returns the task's result or failure unchanged. See spec §3.6.3.
+func (d *Driver) onMaintainDone(in MaintainDone) {
+	s := d.state
+	if in.ID == "" || in.ID != s.Awaiting || s.Phase != Maintaining || !d.fits(in.ID, in.Out.Echo, in.Out.Head, false, false) {
+		return
+	}
+	d.giveBack(in.Out.Head)
+	d.learn(in.Out.Worker, "")
+	d.acts(in.Out.Acts)
+	d.endMaintenance(in.Out)
+}
+
+// onMaintainLost gives the log back as it was lent.
+func (d *Driver) onMaintainLost(in MaintainLost) {
+	s := d.state
+	if in.ID == "" || in.ID != s.Awaiting || s.Phase != Maintaining {
+		return
+	}
+	d.giveBack(s.Log.Head)
+	code := work.CodeWorkerLost
+	if in.Why == LostCancelled {
+		code = work.CodeAborted
+	}
+	d.endMaintenance(work.MaintainOut{Failure: &session.Failure{Code: code, Message: "the task was lost: " + clip(in.Message)}})
+}
+
+// endMaintenance gives the idle phase back; what was latched meanwhile runs now. See spec §3.6.4.
+func (d *Driver) endMaintenance(out work.MaintainOut) {
+	s := d.state
+	m := s.Maintenance
+	s.Phase, s.Cancelled, s.Awaiting = Idle, nil, ""
+	s.Generation++
+	d.reply(m.Ref, Receipt{Disposition: Done, Result: out.Result, Failure: out.Failure})
+	m.Ref, m.Args, m.Done, m.Result, m.Failure = "", nil, true, out.Result, out.Failure
+}
