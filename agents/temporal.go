@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/everturn/everturn/signals"
@@ -23,6 +26,9 @@ import (
 type TemporalOptions struct {
 	TaskQueue string // signals.DefaultTaskQueue if empty
 	Namespace string // of the client; "default" if empty
+	// Local says that the workers are on this machine, as beside a development server: one whose process is gone does not
+	// count, though the server lists it for a while.
+	Local bool
 }
 
 // Temporal is the backend that carries acts to a Temporal server.
@@ -180,11 +186,23 @@ func (b *temporalBackend) Workers(ctx context.Context) (bool, error) {
 		return false, typed(err)
 	}
 	for _, p := range d.GetPollers() {
-		if time.Since(p.GetLastAccessTime().AsTime()) < pollsWithin {
+		if time.Since(p.GetLastAccessTime().AsTime()) < pollsWithin && !(b.options.Local && gone(p.GetIdentity())) {
 			return true, nil
 		}
 	}
 	return false, nil
+}
+
+// gone reports whether a worker was a process of this machine that has ended. The SDK names a worker PID@HOST@….
+func gone(identity string) bool {
+	pid, rest, _ := strings.Cut(identity, "@")
+	host, _, _ := strings.Cut(rest, "@")
+	n, err := strconv.Atoi(pid)
+	if own, unnamed := os.Hostname(); err != nil || unnamed != nil || host != own {
+		return false
+	}
+	process, err := os.FindProcess(n)
+	return err != nil || errors.Is(process.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
 // typed maps Temporal's errors to the ones callers decide by.

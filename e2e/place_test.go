@@ -126,12 +126,13 @@ func (p *place) agent(id string) *agents.Agent {
 	return a
 }
 
-// records is the log of an agent, as the command line exports it. It must be valid.
+// records is the log of an agent, as the command line exports it. It must be valid, and the agent's history must replay.
 func (p *place) records(id string) []session.Record {
 	p.t.Helper()
 	records, err := session.ParseLog([]byte(p.ok("log", id, "--json")))
 	require.NoError(p.t, err)
 	checkLog(p.t, records)
+	p.replay(id)
 	return records
 }
 

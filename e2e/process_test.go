@@ -49,7 +49,7 @@ func (p *place) feed(stdin string, args ...string) result {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, starter, append(args, "--task-queue", p.queue)...)
+	cmd := exec.CommandContext(ctx, starter, append([]string{"--task-queue", p.queue}, args...)...)
 	cmd.Env, cmd.Dir, cmd.Stdin = p.env, p.home, strings.NewReader(stdin)
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
@@ -92,7 +92,7 @@ type process struct {
 // start starts a command line and returns at once. It is killed when the test ends, if it still runs.
 func (p *place) start(env []string, args ...string) *process {
 	p.t.Helper()
-	return p.command(exec.Command(starter, append(args, "--task-queue", p.queue)...), append(append([]string(nil), p.env...), env...))
+	return p.command(exec.Command(starter, append([]string{"--task-queue", p.queue}, args...)...), append(append([]string(nil), p.env...), env...))
 }
 
 func (p *place) command(cmd *exec.Cmd, env []string) *process {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/everturn/everturn/internal/driver"
 	"github.com/everturn/everturn/internal/work"
-	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/signals"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -105,23 +104,12 @@ func (a *agent) now() int64 { return workflow.Now(a.ctx).UnixMilli() }
 
 // handle gives one input to the driver and carries out what it decides.
 func (a *agent) handle(in driver.Input) {
-	records, effects := a.driver.Handle(a.now(), in)
-	a.tapRecords(records)
+	_, effects := a.driver.Handle(a.now(), in) // what was logged is among the effects
 	a.perform(effects)
 	if a.defect != "" {
 		panic(a.defect) // the task fails, visibly, and is tried again
 	}
 	a.details()
-}
-
-// tapRecords tells listeners what was logged.
-func (a *agent) tapRecords(records []session.Record) {
-	if a.queue.tap == nil || workflow.IsReplaying(a.ctx) {
-		return
-	}
-	for _, r := range records {
-		a.tap("session/event", r)
-	}
 }
 
 // tap tells listeners; it is silent during replay.

@@ -147,7 +147,7 @@ func (a *app) open(ctx context.Context, s *site) error {
 
 // client makes the agents' client; with a worker in this process it watches the live feed directly.
 func (a *app) client(s *site) error {
-	c := agents.Config{Store: s.store, Backend: agents.Temporal(s.temporal, agents.TemporalOptions{TaskQueue: a.queue, Namespace: s.namespace})}
+	c := agents.Config{Store: s.store, Backend: agents.Temporal(s.temporal, agents.TemporalOptions{TaskQueue: a.queue, Namespace: s.namespace, Local: s.embedded})}
 	if s.worker {
 		c.Broker = s.broker
 	}

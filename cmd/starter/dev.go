@@ -29,13 +29,15 @@ func (a *app) devCmd() *cobra.Command {
 			}
 			if noChat {
 				a.note("Temporal: %s", s.ui)
-				<-cmd.Context().Done()
+				ctx, stop := untilInterrupt(cmd.Context())
+				defer stop()
+				<-ctx.Done()
 				return nil
 			}
 			return a.chatWith(cmd.Context(), s, first(args))
 		},
 	}
-	cmd.Flags().BoolVar(&noChat, "no-chat", false, "only run server and worker, until SIGTERM")
+	cmd.Flags().BoolVar(&noChat, "no-chat", false, "only run server and worker, until SIGTERM or Ctrl-C")
 	serverFlags(cmd, &l.server)
 	return cmd
 }

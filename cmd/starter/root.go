@@ -73,7 +73,7 @@ Every other command works from any machine that reaches Temporal and the store.`
 		a.sendCmd(signals.Steer, "Let a message join the running turn at its next step", "starter steer my-agent \"only the Go files\""),
 		a.sendCmd(signals.Inject, "Add context without waking the agent", "starter inject my-agent \"the build is green again\""),
 		a.inboxCmd(), a.cancelCmd(), a.waitCmd(), a.disposeCmd(),
-		a.logCmd(), a.tailCmd(), a.requestCmd(),
+		a.logCmd(), a.tailCmd(), a.requestCmd(), a.conformanceCmd(),
 	)
 	return root
 }

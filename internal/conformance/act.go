@@ -28,6 +28,7 @@ var acts = map[string]func(s *setup, w *words) (act, error){
 	"clear":          one(parseClear),
 	"batch":          parseBatch,
 	"signal":         parseSignal,
+	"direct":         parseDirect,
 	"raw":            parseRaw,
 	"again":          parseAgain,
 	"idle":           parseIdle,
@@ -280,6 +281,21 @@ func (r *run) signal(ctx context.Context, p payload) (err error) {
 		r.inserts = append(r.inserts, p.sent.ID)
 	}
 	return err
+}
+
+// parseDirect reads an act that is sent as somebody's script may do it: with its body in the payload, however large.
+func parseDirect(s *setup, w *words) (act, error) {
+	p, err := s.part(w)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, r *run) outcome {
+		receipt, err := r.agent.Act(ctx, p.act.Act, p.body())
+		if p.sent != nil {
+			return r.sent(p.sent.ID, receipt, err)
+		}
+		return outcome{receipt: &receipt, err: err}
+	}, nil
 }
 
 // parseRaw reads `ACT JSON`: a payload as somebody's script may send it.

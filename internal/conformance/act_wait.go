@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -137,15 +138,17 @@ func (r *run) dispose(ctx context.Context) error {
 	return err
 }
 
-// parseConfigure reads `configure cap N`: a worker is set up anew with it.
+// parseConfigure reads `configure cap N`: a worker is set up anew with it, as from a text in which it stands.
 func parseConfigure(_ *setup, w *words) (act, error) {
 	if !w.take("cap") {
 		return nil, errors.New("want `configure cap N`")
 	}
-	n, err := w.number("the cap")
+	number, err := w.value("the cap")
 	return quiet(func(r *run, ctx context.Context) error {
 		d := r.definition()
-		d.MaxParallelTools = n
+		if err := json.Unmarshal(number, &d.MaxParallelTools); err != nil {
+			return err
+		}
 		s, err := r.target.open(ctx, r.world, d)
 		if err != nil {
 			return err

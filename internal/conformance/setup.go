@@ -40,8 +40,11 @@ type gateSpec struct {
 	deeds       []deed
 }
 
-// A pointSpec holds an activity at a named point.
-type pointSpec struct{ name, place, hold string }
+// A pointSpec holds an activity at a named point; pinned it stands there even if it is cancelled.
+type pointSpec struct {
+	name, place, hold string
+	pin               bool
+}
 
 // line reads one line of the set-up.
 func (s *setup) line(text string) error {
@@ -114,15 +117,16 @@ var place = regexp.MustCompile(`^(\*|\d+\.\d+(/\d+)?)$`)
 
 func (s *setup) point(args []string, value string) error {
 	w := &words{value}
-	if len(args) != 2 || !place.MatchString(args[1]) || !w.take("hold") {
-		return fmt.Errorf("want `point NAME PLACE: hold HOLD`, such as `point step/settled 1.1: hold p`")
+	pin := w.take("pin")
+	if len(args) != 2 || !place.MatchString(args[1]) || !pin && !w.take("hold") {
+		return fmt.Errorf("want `point NAME PLACE: hold HOLD` or `pin HOLD`, such as `point step/settled 1.1: hold p`")
 	}
 	name, err := w.bare("the name of the hold")
 	if err != nil {
 		return err
 	}
 	s.holds[name] = true
-	s.points = append(s.points, pointSpec{args[0], args[1], name})
+	s.points = append(s.points, pointSpec{args[0], args[1], name, pin})
 	return w.end()
 }
 

@@ -65,7 +65,12 @@ func (w *world) definition() *plugin.Definition {
 // probe holds activities at points.
 func (w *world) probe(ctx context.Context, point, _ string, turn, step, attempt int) error {
 	for _, p := range w.points {
-		if p.name == point && fits(p.place, turn, step, attempt) {
+		if p.name != point || !fits(p.place, turn, step, attempt) {
+			continue
+		}
+		if p.pin {
+			_ = w.yard.arrive(context.WithoutCancel(ctx), p.hold)
+		} else {
 			_ = w.yard.arrive(ctx, p.hold) // a cancel ends the hold, and the activity sees it itself
 		}
 	}

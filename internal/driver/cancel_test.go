@@ -557,6 +557,17 @@ func TestStoreFaults(t *testing.T) {
 			persist
 			open 
 		`},
+		{"one timer stands for all failed flushes", ended + `
+			persist fail
+			followup b => IS+(next-turn:b) TS2 IS-(next-turn:1)
+			step fail X unwritten => TE(error X)
+			persist fail
+			phase idle
+			open flush
+			timer flush
+			persist
+			open 
+		`},
 		{"a failed flush does not stop a queue that came meanwhile", ended + `
 			followup b => IS+(next-turn:b)
 			persist fail => TS2 IS-(next-turn:1)

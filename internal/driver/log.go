@@ -84,7 +84,7 @@ func (d *Driver) fits(id string, echo work.Echo, head work.Head, appended, exact
 	ok := echo == work.EchoOf(l.Head.Count, l.Tail[:l.LentN])
 	switch {
 	case exactly:
-		ok = ok && head.Count == end && head != l.Head
+		ok = ok && head.Count == end
 	case appended:
 		ok = ok && head.Count > end
 	default:
