@@ -191,6 +191,40 @@ func DecodeReplace(raw []byte) (Replace, error) {
 // DecodeClear reads the payload of inbox.clear.
 func DecodeClear(raw []byte) (Clear, error) { return decode[Clear](InboxClear, raw) }
 
+// DecodeDecision reads the payload of approve and deny: an object, or just the id as a JSON string.
+func DecodeDecision(act string, raw []byte) (Decision, error) {
+	var d Decision
+	var err error
+	if t := bytes.TrimSpace(raw); len(t) > 0 && t[0] == '"' {
+		d.ID, err = decode[string](act, raw)
+	} else {
+		d, err = decode[Decision](act, raw)
+	}
+	if err == nil && d.ID == "" {
+		err = fmt.Errorf("%s: id is missing", act)
+	}
+	return d, err
+}
+
+// DecodeMaintain reads the payload of maintain: an object, or just the task as a JSON string.
+func DecodeMaintain(raw []byte) (Maintain, error) {
+	var m Maintain
+	var err error
+	if t := bytes.TrimSpace(raw); len(t) > 0 && t[0] == '"' {
+		m.Task, err = decode[string](MaintainAct, raw)
+	} else {
+		m, err = decode[Maintain](MaintainAct, raw)
+	}
+	switch {
+	case err != nil:
+	case m.Task == "":
+		err = fmt.Errorf("%s: task is missing", MaintainAct)
+	case len(m.Args) > MaxInline:
+		err = fmt.Errorf("%s: args are %d bytes; at most %d are taken", MaintainAct, len(m.Args), MaxInline)
+	}
+	return m, err
+}
+
 // MaxBatch bounds the acts of a batch.
 const MaxBatch = 100
 

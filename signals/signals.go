@@ -7,7 +7,11 @@
 // By hand, for example from the Temporal UI: signal `followup` with `{"text": "hello"}`, or just `"hello"`.
 package signals
 
-import "github.com/everturn/everturn/session"
+import (
+	"encoding/json"
+
+	"github.com/everturn/everturn/session"
+)
 
 // WorkflowType is the type of every agent's workflow.
 const WorkflowType = "EverturnAgent"
@@ -27,10 +31,13 @@ const (
 	InboxReplace = "inbox.replace" // payload Replace
 	InboxClear   = "inbox.clear"   // payload Clear
 	BatchActs    = "batch"         // payload Batch
+	Approve      = "approve"       // payload Decision: let a waiting call run
+	DenyCall     = "deny"          // payload Decision: refuse it
+	MaintainAct  = "maintain"      // payload Maintain: run a named task, from idle only
 )
 
 // Acts lists the acts in a fixed order.
-var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs}
+var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs, Approve, DenyCall, MaintainAct}
 
 // The queries. [QueryWhenIdle] is also an update.
 const (
@@ -113,6 +120,21 @@ type Clear struct {
 	RequestID string `json:"requestId,omitempty"`
 }
 
+// Decision answers a tool call that waits for a person.
+type Decision struct {
+	RequestID string `json:"requestId,omitempty"`
+	ID        string `json:"id"` // of the approval, see State.Deferred
+	By        string `json:"by,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// Maintain runs a named maintenance task while the agent is idle. See spec §3.6.
+type Maintain struct {
+	RequestID string          `json:"requestId,omitempty"`
+	Task      string          `json:"task"`
+	Args      json.RawMessage `json:"args,omitempty"`
+}
+
 // Batch applies several acts before the agent goes on.
 type Batch struct {
 	RequestID string `json:"requestId,omitempty"`
@@ -136,9 +158,12 @@ type Receipt struct {
 	Revision    int64       `json:"revision"`        // of the inbox
 	Seq         *int64      `json:"seq,omitempty"`   // of the insert event, if it is known already
 	Found       *bool       `json:"found,omitempty"` // inbox.remove, inbox.replace: it was still pending
-	Code        string      `json:"code,omitempty"`  // refused: INBOX_FULL DUPLICATE_ID INVALID CLOSED TOO_LARGE STORE
+	Code        string      `json:"code,omitempty"`  // refused: INBOX_FULL DUPLICATE_ID INVALID CLOSED TOO_LARGE STORE BUSY UNKNOWN_TASK UNKNOWN_CALL
 	Message     string      `json:"message,omitempty"`
 	Receipts    []Receipt   `json:"receipts,omitempty"` // batch: one per act
+
+	Result  json.RawMessage  `json:"result,omitempty"`  // maintain: what the task returned
+	Failure *session.Failure `json:"failure,omitempty"` // maintain: why it failed
 }
 
 // A Disposition is the short form of a receipt.
@@ -171,7 +196,7 @@ type State struct {
 	WaitingFor     string           `json:"waitingFor,omitempty"` // in words
 	Inbox          []Pending        `json:"inbox"`
 	Calls          []CallState      `json:"calls"`
-	Deferred       []string         `json:"deferred"`
+	Deferred       []Deferred       `json:"deferred"`
 	Children       []string         `json:"children"`
 	Log            LogHead          `json:"log"`
 	Revision       int64            `json:"revision"`
@@ -193,6 +218,14 @@ type CallState struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
 	State string `json:"state"` // waiting, running, finished, committed
+}
+
+// A Deferred call waits for a person: answer it with approve or deny.
+type Deferred struct {
+	ID     string `json:"id"` // what a decision names
+	CallID string `json:"callId"`
+	Tool   string `json:"tool"`
+	DueMS  int64  `json:"dueMs,omitempty"` // Unix ms; 0 means without end
 }
 
 // A LogHead says where the log is.

@@ -90,14 +90,9 @@ func (a *agent) begin(start Start) {
 	}
 	info := workflow.GetInfo(a.ctx)
 	state := driver.State{Session: info.WorkflowExecution.ID, Definition: start.Definition, Title: start.Title, Parent: start.Parent, Epoch: 1}
-	d, effects := driver.New(state, specOf(start.Create), a.now())
+	d, effects := driver.New(state, SpecOf(start.Create), a.now())
 	a.driver = d
 	a.perform(effects)
-}
-
-func specOf(c signals.Create) work.Spec {
-	return work.Spec{Definition: c.Definition, Title: c.Title, Provider: c.Provider, Model: c.Model,
-		ReasoningEffort: c.ReasoningEffort, MaxTokens: c.MaxTokens, CWD: c.CWD, Parent: c.Parent}
 }
 
 func (a *agent) now() int64 { return workflow.Now(a.ctx).UnixMilli() }
@@ -141,10 +136,10 @@ func (a *agent) feed(i item) {
 
 // refuse drops a malformed signal visibly, or fails the update that carried it. It never fails the task.
 func (a *agent) refuse(i item, err error) {
-	var refusal *refusal
+	var refusal *Refusal
 	code := signals.ErrInvalid
 	if errors.As(err, &refusal) {
-		code = refusal.code
+		code = refusal.Code
 	}
 	receipt := driver.Receipt{Disposition: driver.Refused, Code: code, Message: err.Error(), Revision: a.driver.State().Revision}
 	if i.slot != nil {

@@ -38,7 +38,7 @@ func (a *agent) actHandler(ctx workflow.Context, name string) error {
 		if !s.done {
 			return signals.Receipt{}, a.stillborn
 		}
-		return receipt(s.receipt), s.err
+		return Receipt(s.receipt), s.err
 	}
 	return workflow.SetUpdateHandlerWithOptions(ctx, name, handler, workflow.UpdateHandlerOptions{
 		Description: descriptions[name],
@@ -56,42 +56,18 @@ var descriptions = map[string]string{
 	signals.InboxRemove:  "Discard a pending message: {\"id\": …}.",
 	signals.InboxReplace: "Replace a pending message: {\"id\": …, \"with\": {\"text\": …}}.",
 	signals.InboxClear:   "Discard all pending messages.",
+	signals.Approve:      "Let a call that waits for a person run: {\"id\": …, \"by\": …} or just the id.",
+	signals.DenyCall:     "Refuse a call that waits for a person: {\"id\": …, \"by\": …, \"reason\": …} or just the id.",
+	signals.MaintainAct:  "Run a maintenance task while the agent is idle: {\"task\": …} or just its name.",
 	signals.BatchActs:    "Apply several acts at once: {\"acts\": [{\"act\": \"followup\", \"send\": {…}}, …]}.",
 }
 
 // validate rejects a malformed update before it costs anything.
 func validate(name string, raw json.RawMessage) error {
-	var err error
-	switch name {
-	case signals.CancelTurn:
-		_, err = signals.DecodeCancel(raw)
-	case signals.DisposeAgent:
-		_, err = signals.DecodeDispose(raw)
-	case signals.InboxRemove:
-		_, err = signals.DecodeRemove(raw)
-	case signals.InboxReplace:
-		_, err = signals.DecodeReplace(raw)
-	case signals.InboxClear:
-		_, err = signals.DecodeClear(raw)
-	case signals.BatchActs:
-		_, err = signals.DecodeBatch(raw)
-	default:
-		_, err = signals.DecodeSend(name, raw)
-	}
-	if err != nil {
+	if _, err := Decode(name, raw); err != nil {
 		return temporal.NewNonRetryableApplicationError(err.Error(), signals.ErrInvalid, nil)
 	}
 	return nil
-}
-
-// receipt puts the driver's receipt into the words of the wire.
-func receipt(r driver.Receipt) signals.Receipt {
-	out := signals.Receipt{ID: r.ID, Disposition: signals.Disposition(r.Disposition), Revision: r.Revision, Seq: r.Seq,
-		Found: r.Found, Code: r.Code, Message: r.Message}
-	for _, inner := range r.Receipts {
-		out.Receipts = append(out.Receipts, receipt(inner))
-	}
-	return out
 }
 
 // maxWaiters leaves most of a run's ten update slots to acts. See architecture A3.10.

@@ -15,6 +15,8 @@ import (
 //	Setup         –                    1 min      10 min
 //	Step          2 s / 30 s           2 h        24 h
 //	Tool          10 s / 60 s          its own    24 h
+//	Hook          10 s / 60 s          10 min       1 h
+//	Maintain      10 s / 60 s          1 h          24 h
 //	Persist       –                    10 s       30 s     local
 //	Spill         –                    10 s       30 s     local
 //	CancelReason  –                    1 s        2 s
@@ -64,11 +66,8 @@ func stepSummary(in work.StepIn, model string) string {
 
 func toolOptions(profile string, in work.ToolIn) workflow.ActivityOptions {
 	o := workflow.ActivityOptions{StartToCloseTimeout: 5*time.Minute + time.Minute, ScheduleToCloseTimeout: 24 * time.Hour,
-		HeartbeatTimeout: time.Minute, WaitForCancellation: true, RetryPolicy: infrastructure(),
+		HeartbeatTimeout: effectHeartbeat(profile), WaitForCancellation: true, RetryPolicy: infrastructure(),
 		Summary: short(fmt.Sprintf("%s · turn %d step %d", in.Call.Name, in.Turn, in.Step))}
-	if profile == Embedded {
-		o.HeartbeatTimeout = 10 * time.Second
-	}
 	if in.Call.TimeoutMS > 0 {
 		o.StartToCloseTimeout = ms(in.Call.TimeoutMS) + time.Minute // the activity itself times the tool
 	}
@@ -76,6 +75,24 @@ func toolOptions(profile string, in work.ToolIn) workflow.ActivityOptions {
 		o.TaskQueue, o.ScheduleToStartTimeout = in.Call.Queue, time.Minute
 	}
 	return o
+}
+
+func hookOptions(profile string, in work.HookIn) workflow.ActivityOptions {
+	return workflow.ActivityOptions{StartToCloseTimeout: 10 * time.Minute, ScheduleToCloseTimeout: time.Hour, HeartbeatTimeout: effectHeartbeat(profile),
+		WaitForCancellation: true, RetryPolicy: infrastructure(), Summary: fmt.Sprintf("%s · turn %d", in.Point, in.Turn)}
+}
+
+func maintainOptions(profile string, in work.MaintainIn) workflow.ActivityOptions {
+	return workflow.ActivityOptions{StartToCloseTimeout: time.Hour, ScheduleToCloseTimeout: 24 * time.Hour, HeartbeatTimeout: effectHeartbeat(profile),
+		WaitForCancellation: true, RetryPolicy: infrastructure(), Summary: short("maintain · " + in.Task)}
+}
+
+// effectHeartbeat is the heartbeat timeout of whatever may have effects: a missed one must be a lost worker.
+func effectHeartbeat(profile string) time.Duration {
+	if profile == Embedded {
+		return 10 * time.Second
+	}
+	return time.Minute
 }
 
 func localOptions(summary string) workflow.LocalActivityOptions {

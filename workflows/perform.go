@@ -25,6 +25,10 @@ func (a *agent) perform(effects []driver.Effect) {
 			a.persist(e)
 		case driver.StartTimer:
 			a.timer(e)
+		case driver.StartHook:
+			a.hook(e)
+		case driver.StartMaintain:
+			a.maintain(e)
 		case driver.CancelEffect:
 			a.cancelEffect(e.ID)
 		case driver.Reply:
@@ -116,6 +120,30 @@ func (a *agent) tool(e driver.StartTool) {
 			return driver.ToolLost{ID: e.In.ID, Why: why(err), Message: cause(err).Error()}
 		}
 		return driver.ToolDone{ID: e.In.ID, Out: out}
+	})
+}
+
+func (a *agent) hook(e driver.StartHook) {
+	ctx := workflow.WithActivityOptions(a.cancellable(e.In.ID), hookOptions(a.profile(), e.In))
+	f := workflow.ExecuteActivity(ctx, work.Hook, e.In)
+	a.await("hook", e.In.ID, func(ctx workflow.Context) driver.Input {
+		var out work.HookOut
+		if err := f.Get(ctx, &out); err != nil {
+			return driver.HookLost{ID: e.In.ID, Message: cause(err).Error()}
+		}
+		return driver.HookDone{ID: e.In.ID, Out: out}
+	})
+}
+
+func (a *agent) maintain(e driver.StartMaintain) {
+	ctx := workflow.WithActivityOptions(a.cancellable(e.In.ID), maintainOptions(a.profile(), e.In))
+	f := workflow.ExecuteActivity(ctx, work.Maintain, e.In)
+	a.await("maintain", e.In.ID, func(ctx workflow.Context) driver.Input {
+		var out work.MaintainOut
+		if err := f.Get(ctx, &out); err != nil {
+			return driver.MaintainLost{ID: e.In.ID, Why: why(err), Message: cause(err).Error()}
+		}
+		return driver.MaintainDone{ID: e.In.ID, Out: out}
 	})
 }
 

@@ -17,7 +17,7 @@ func View(s *driver.State) signals.State {
 	return signals.State{
 		ID: s.Session, Definition: s.Definition, Title: s.Title, Parent: s.Parent, Model: s.Model, Status: status(s), Turn: s.Turn, Step: s.Step,
 		Attempt: s.Attempt, Phase: string(s.Phase), Cancel: s.Cancelled, WaitingFor: waitingFor(s), Inbox: inbox(s), Calls: calls(s),
-		Deferred: []string{}, Children: []string{}, Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
+		Deferred: deferred(s), Children: []string{}, Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
 		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError,
 	}
 }
@@ -43,7 +43,11 @@ func waitingFor(s *driver.State) string {
 	case driver.Retrying:
 		return fmt.Sprintf("retry %d at %s", s.Retry.Number, time.UnixMilli(s.Retry.DueMS).UTC().Format(time.RFC3339))
 	case driver.Tools:
-		return "tools: " + strings.Join(runningTools(s), ", ")
+		return waitingForCalls(s)
+	case driver.Starting, driver.Stopping:
+		return "a hook"
+	case driver.Maintaining:
+		return "maintenance: " + s.Maintenance.Task
 	case driver.Claiming, driver.Draining:
 		return "the store"
 	case driver.Idle:
@@ -56,10 +60,33 @@ func waitingFor(s *driver.State) string {
 	}
 }
 
+// waitingForCalls says which tools run and which calls wait for a person.
+func waitingForCalls(s *driver.State) string {
+	var parts []string
+	if names := runningTools(s); len(names) > 0 {
+		parts = append(parts, "tools: "+strings.Join(names, ", "))
+	}
+	for _, d := range deferred(s) {
+		parts = append(parts, fmt.Sprintf("approval of %s (signal `approve` or `deny` with `%q`)", d.Tool, d.ID))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// deferred are the calls that wait for a person.
+func deferred(s *driver.State) []signals.Deferred {
+	out := []signals.Deferred{}
+	for _, c := range s.Calls {
+		if c.State == driver.CallAsking {
+			out = append(out, signals.Deferred{ID: c.Ask.ID, CallID: c.ID, Tool: c.Name, DueMS: c.Ask.DueMS})
+		}
+	}
+	return out
+}
+
 func runningTools(s *driver.State) []string {
 	var names []string
 	for _, c := range s.Calls {
-		if c.State == driver.CallRunning {
+		if c.State == driver.CallRunning || c.State == driver.CallGating || c.State == driver.CallPosting {
 			names = append(names, c.Name)
 		}
 	}

@@ -143,6 +143,10 @@ func call(ctx context.Context, acts Activities, fx *effect) (json.RawMessage, er
 		return crossing(ctx, fx.In, acts.Step)
 	case work.Tool:
 		return crossing(ctx, fx.In, acts.Tool)
+	case work.Hook:
+		return crossing(ctx, fx.In, acts.Hook)
+	case work.Maintain:
+		return crossing(ctx, fx.In, acts.Maintain)
 	case work.CancelReason:
 		return crossing(ctx, fx.In, acts.CancelReason)
 	default:

@@ -10,7 +10,6 @@ import (
 	"github.com/everturn/everturn/activities"
 	"github.com/everturn/everturn/internal/driver"
 	"github.com/everturn/everturn/internal/work"
-	"github.com/everturn/everturn/session"
 )
 
 // Local activities run on the agent's task. Their policy is the one of package workflows: four tries.
@@ -66,21 +65,14 @@ func (e *Engine) inline(ctx context.Context, run func(context.Context) (json.Raw
 	}
 }
 
-// spill stores a body that is too large for the log's tail.
-func (k *task) spill(in work.SpillIn) (session.Artifact, error) {
+// spill stores a body that is too large for the log's tail, or looks at a stored one.
+func (k *task) spill(in work.SpillIn) (out work.SpillOut, err error) {
 	ctx := k.in(Point{Session: k.agent.ID, Activity: work.Spill})
 	data, err := k.engine.inline(ctx, func(ctx context.Context) (json.RawMessage, error) {
 		return crossing(ctx, raw(in), k.worker.activities.Spill)
 	})
 	if err != nil {
-		return session.Artifact{}, &refusal{driver.RefusedStore, fmt.Errorf("the message's body cannot be stored or found: %w", err)}
+		return out, err
 	}
-	var out work.SpillOut
-	if err := json.Unmarshal(data, &out); err != nil {
-		return session.Artifact{}, err
-	}
-	if out.Code != "" {
-		return session.Artifact{}, &refusal{out.Code, errors.New(out.Message)}
-	}
-	return out.Blob, nil
+	return out, json.Unmarshal(data, &out)
 }

@@ -18,6 +18,10 @@ func (k *task) input(i item) (driver.Input, error) {
 		return stepInput(i), nil
 	case work.Tool:
 		return toolInput(i), nil
+	case work.Hook:
+		return hookInput(i), nil
+	case work.Maintain:
+		return maintainInput(i), nil
 	case work.Persist:
 		if i.Lost != "" {
 			return driver.PersistFailed{ID: i.ID, Message: i.Text}, nil
@@ -48,6 +52,20 @@ func toolInput(i item) driver.Input {
 		return driver.ToolLost{ID: i.ID, Why: i.Lost, Message: i.Text}
 	}
 	return driver.ToolDone{ID: i.ID, Out: answerOf[work.ToolOut](i)}
+}
+
+func hookInput(i item) driver.Input {
+	if i.Lost != "" {
+		return driver.HookLost{ID: i.ID, Message: i.Text}
+	}
+	return driver.HookDone{ID: i.ID, Out: answerOf[work.HookOut](i)}
+}
+
+func maintainInput(i item) driver.Input {
+	if i.Lost != "" {
+		return driver.MaintainLost{ID: i.ID, Why: i.Lost, Message: i.Text}
+	}
+	return driver.MaintainDone{ID: i.ID, Out: answerOf[work.MaintainOut](i)}
 }
 
 // nativeInput is the cancel that a native cancellation asks for; without a reason it was the user. See architecture A3.9.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/everturn/everturn/internal/driver"
 	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/workflows"
 )
 
 // effect carries out one effect of a task that is being committed. The caller holds the lock, and dispatches what was
@@ -20,13 +21,17 @@ func (e *Engine) effect(a *agent, fx driver.Effect) []notice {
 	case driver.StartTool:
 		in := fx.In
 		e.open(a, &effect{ID: in.ID, Activity: work.Tool, Mode: in.Mode, Turn: in.Turn, Step: in.Step, Tool: in.Call.Name, In: raw(in)})
+	case driver.StartHook:
+		e.open(a, &effect{ID: fx.In.ID, Activity: work.Hook, Mode: fx.In.Point, Turn: fx.In.Turn, In: raw(fx.In)})
+	case driver.StartMaintain:
+		e.open(a, &effect{ID: fx.In.ID, Activity: work.Maintain, Mode: fx.In.Task, Turn: fx.In.Turn, In: raw(fx.In)})
 	case driver.StartTimer:
 		a.Timers = append(a.Timers, timer{ID: fx.ID, Due: e.now.Add(time.Duration(fx.DelayMS) * time.Millisecond).UnixMilli()})
 	case driver.CancelEffect:
 		e.cancelEffect(a, fx.ID)
 		return []notice{{"effect/cancel", map[string]string{"id": fx.ID}}}
 	case driver.Reply:
-		e.reply(fx.Ref, answer{receipt: receipt(fx.Receipt)})
+		e.reply(fx.Ref, answer{receipt: workflows.Receipt(fx.Receipt)})
 	case driver.Notify:
 		return []notice{{fx.Name, fx.Data}}
 	case driver.Close:

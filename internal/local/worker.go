@@ -18,6 +18,8 @@ type Activities interface {
 	Tool(ctx context.Context, in work.ToolIn) (work.ToolOut, error)
 	Persist(ctx context.Context, in work.PersistIn) (work.PersistOut, error)
 	Spill(ctx context.Context, in work.SpillIn) (work.SpillOut, error)
+	Hook(ctx context.Context, in work.HookIn) (work.HookOut, error)
+	Maintain(ctx context.Context, in work.MaintainIn) (work.MaintainOut, error)
 	CancelReason(ctx context.Context, in work.CancelReasonIn) (work.CancelReasonOut, error)
 }
 

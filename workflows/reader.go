@@ -1,0 +1,171 @@
+package workflows
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/everturn/everturn/internal/driver"
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+)
+
+// A Reader turns what callers send into inputs of the driver. Whoever carries the driver has one.
+type Reader struct {
+	MakeID func() string                                // the id of a message that came without one
+	Ident  func() work.Ident                            // of the agent
+	Spill  func(in work.SpillIn) (work.SpillOut, error) // stores a large body, or looks at a stored one
+}
+
+// A Refusal is an act that is not applied, with the code its receipt carries.
+type Refusal struct {
+	Code string
+	Err  error
+}
+
+func (r *Refusal) Error() string { return r.Err.Error() }
+
+// Unwrap returns the reason.
+func (r *Refusal) Unwrap() error { return r.Err }
+
+// Decode reads and checks the payload of an act. The answer is one of the payload types of package signals.
+func Decode(act string, raw []byte) (any, error) {
+	switch act {
+	case signals.Followup, signals.Steer, signals.Inject, signals.SendTo:
+		return signals.DecodeSend(act, raw)
+	case signals.CancelTurn:
+		return signals.DecodeCancel(raw)
+	case signals.DisposeAgent:
+		return signals.DecodeDispose(raw)
+	case signals.InboxRemove:
+		return signals.DecodeRemove(raw)
+	case signals.InboxReplace:
+		return signals.DecodeReplace(raw)
+	case signals.InboxClear:
+		return signals.DecodeClear(raw)
+	case signals.BatchActs:
+		return signals.DecodeBatch(raw)
+	case signals.Approve, signals.DenyCall:
+		return signals.DecodeDecision(act, raw)
+	case signals.MaintainAct:
+		return signals.DecodeMaintain(raw)
+	default:
+		return nil, fmt.Errorf("unknown act %q: an agent takes %v", act, signals.Acts)
+	}
+}
+
+// Input reads an act; ref names the caller who waits for a receipt. A large body is stored first. See spec §3,
+// architecture A3.4.
+func (r Reader) Input(act string, raw json.RawMessage, ref string) (driver.Input, error) {
+	payload, err := Decode(act, raw)
+	if err != nil {
+		return nil, err
+	}
+	switch p := payload.(type) {
+	case signals.Send:
+		return r.sent(ref, p)
+	case signals.Cancel:
+		return cancelAsked(ref, p), nil
+	case signals.Dispose:
+		return driver.DisposeAsked{Ref: ref, Request: p.RequestID}, nil
+	case signals.Remove:
+		return driver.Removed{Ref: ref, Request: p.RequestID, ID: p.ID}, nil
+	case signals.Replace:
+		return r.replaced(ref, p)
+	case signals.Clear:
+		return driver.Cleared{Ref: ref, Request: p.RequestID}, nil
+	case signals.Decision:
+		return driver.Decided{Ref: ref, Request: p.RequestID, ID: p.ID, Grant: act == signals.Approve, By: p.By, Reason: p.Reason}, nil
+	case signals.Maintain:
+		return driver.MaintainAsked{Ref: ref, Request: p.RequestID, Task: p.Task, Args: p.Args}, nil
+	default:
+		return r.batch(ref, payload.(signals.Batch))
+	}
+}
+
+func cancelAsked(ref string, c signals.Cancel) driver.Input {
+	return driver.CancelAsked{Ref: ref, Request: c.RequestID, Cause: *c.Cause, KeepInbox: c.KeepInbox, Via: driver.ViaAPI, By: c.By, Text: c.Text}
+}
+
+func (r Reader) sent(ref string, s signals.Send) (driver.Input, error) {
+	m, err := r.message(s)
+	if err != nil {
+		return nil, err
+	}
+	return driver.Sent{Ref: ref, Request: s.RequestID, Message: m, Bytes: s.Size(), Target: s.Target, Wakeup: s.Wakeup}, nil
+}
+
+func (r Reader) replaced(ref string, in signals.Replace) (driver.Input, error) {
+	if in.With.ID == "" {
+		in.With.ID = in.ID
+	}
+	m, err := r.message(in.With)
+	if err != nil {
+		return nil, err
+	}
+	return driver.Replaced{Ref: ref, Request: in.RequestID, ID: in.ID, Message: m, Bytes: in.With.Size()}, nil
+}
+
+// batch reads every act before any is applied.
+func (r Reader) batch(ref string, b signals.Batch) (driver.Input, error) {
+	out := driver.Batch{Ref: ref, Request: b.RequestID}
+	for n, act := range b.Acts {
+		in, err := r.member(act)
+		if err != nil {
+			return nil, fmt.Errorf("batch: act %d: %w", n+1, err)
+		}
+		out.Acts = append(out.Acts, in)
+	}
+	return out, nil
+}
+
+func (r Reader) member(act signals.Act) (driver.Input, error) {
+	switch act.Act {
+	case signals.CancelTurn:
+		return cancelAsked("", *act.Cancel), nil
+	case signals.InboxRemove:
+		return driver.Removed{Request: act.Remove.RequestID, ID: act.Remove.ID}, nil
+	case signals.InboxReplace:
+		return r.replaced("", *act.Replace)
+	case signals.InboxClear:
+		return driver.Cleared{Request: act.Clear.RequestID}, nil
+	default:
+		return r.sent("", *act.Send)
+	}
+}
+
+// message makes the message small: a large body is stored, and a stored one must be there for this worker too.
+func (r Reader) message(s signals.Send) (session.Message, error) {
+	m := s.Message("")
+	if m.ID == "" {
+		m.ID = r.MakeID()
+	}
+	if s.Body == nil && s.Size() <= work.InlineLimit {
+		return m, nil
+	}
+	out, err := r.Spill(work.SpillIn{Ident: r.Ident(), Content: m.Content})
+	switch {
+	case err != nil:
+		return m, &Refusal{driver.RefusedStore, fmt.Errorf("the message's body cannot be stored or found: %w", err)}
+	case out.Code != "":
+		return m, &Refusal{out.Code, fmt.Errorf("the message is refused: %s", out.Message)}
+	}
+	m.Content = session.Content{out.Blob}
+	return m, nil
+}
+
+// Receipt puts the driver's receipt into the words of the wire.
+func Receipt(r driver.Receipt) signals.Receipt {
+	out := signals.Receipt{ID: r.ID, Disposition: signals.Disposition(r.Disposition), Revision: r.Revision, Seq: r.Seq,
+		Found: r.Found, Code: r.Code, Message: r.Message, Result: r.Result, Failure: r.Failure}
+	for _, inner := range r.Receipts {
+		out.Receipts = append(out.Receipts, Receipt(inner))
+	}
+	return out
+}
+
+// SpecOf is the recorded data of an agent that is created.
+func SpecOf(c signals.Create) work.Spec {
+	return work.Spec{Definition: c.Definition, Title: c.Title, Provider: c.Provider, Model: c.Model,
+		ReasoningEffort: c.ReasoningEffort, MaxTokens: c.MaxTokens, CWD: c.CWD, Parent: c.Parent}
+}
