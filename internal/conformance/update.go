@@ -54,8 +54,11 @@ func (s *Scenario) observe(ctx context.Context, t Target) (out []edit, err error
 			if w.judge(got) != holds {
 				out = append(out, edit{w.pos.Line, w.last, w.lines(got)})
 			}
-			if w.then != nil {
+			switch {
+			case w.then != nil:
 				w.then(r, got)
+			case w.key == "nothing": // it is a trace now
+				r.seen += length(got)
 			}
 		}
 	}
