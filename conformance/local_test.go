@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"flag"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,20 +11,21 @@ import (
 
 const dir = "testdata"
 
+var update = flag.Bool("update", false, "write what the local engine shows into the scenario files; review the diff against the spec")
+
 // The whole list on the local engine.
 func TestLocal(t *testing.T) {
-	t.Parallel()
 	all, err := conformance.Load(dir)
 	require.NoError(t, err)
-	runAll(t, all, conformance.Local())
-}
-
-func runAll(t *testing.T, all []*conformance.Scenario, target conformance.Target) {
-	t.Helper()
+	if *update {
+		require.NoError(t, conformance.Update(t.Context(), all, conformance.Local()))
+		return
+	}
+	t.Parallel()
 	for _, s := range all {
 		t.Run(s.ID, func(t *testing.T) {
 			t.Parallel()
-			r := s.Run(t.Context(), target)
+			r := s.Run(t.Context(), conformance.Local())
 			require.True(t, r.OK, "%s  %s\n%s", r.ID, r.Title, r.Error)
 		})
 	}

@@ -21,7 +21,7 @@ func parseIdle(_ *setup, w *words) (act, error) {
 }
 
 func (r *run) idle(ctx context.Context) error {
-	short, cancel := context.WithTimeout(ctx, patience)
+	short, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
 	err := r.agent.WhenIdle(short)
 	r.settled = err == nil
@@ -63,7 +63,7 @@ func parseJoin(_ *setup, w *words) (act, error) {
 			return fmt.Errorf("nobody waits as %s", name)
 		}
 		delete(r.waiters, name)
-		short, cancel := context.WithTimeout(ctx, patience)
+		short, cancel := context.WithTimeout(ctx, r.patience)
 		defer cancel()
 		select {
 		case err := <-done:
@@ -88,7 +88,7 @@ func (s *setup) holdName(w *words) (string, error) {
 func parseUntil(s *setup, w *words) (act, error) {
 	name, err := s.holdName(w)
 	return quiet(func(r *run, ctx context.Context) error {
-		short, cancel := context.WithTimeout(ctx, patience)
+		short, cancel := context.WithTimeout(ctx, r.patience)
 		defer cancel()
 		if err := r.until(short, name); err != nil {
 			return fmt.Errorf("nobody arrives: %w", err)
@@ -131,7 +131,7 @@ func parseRelease(s *setup, w *words) (act, error) {
 
 // dispose ends the agent.
 func (r *run) dispose(ctx context.Context) error {
-	short, cancel := context.WithTimeout(ctx, patience)
+	short, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
 	err := r.agent.Dispose(short)
 	r.closed, r.settled = err == nil, err == nil

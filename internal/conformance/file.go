@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A Scenario is one item of spec §10.
@@ -18,6 +19,7 @@ type Scenario struct {
 
 	setup    *setup
 	commands []*command
+	patience time.Duration // with what must come; 0 means the default
 }
 
 // A command is an act and what must be seen of it.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 
 	"github.com/everturn/everturn/activities"
@@ -177,12 +178,12 @@ func checkFrame(f stream.Frame, records []session.Record) error {
 	if f.Kind != stream.KindChunk && f.Kind != stream.KindEnd {
 		return nil
 	}
-	if seq >= int64(len(records)) {
+	if seq < 0 || seq >= int64(len(records)) {
 		return fmt.Errorf("a %s frame tells of event %d, which the log does not have", f.Kind, seq)
 	}
 	switch e := records[seq].Event.(type) {
 	case session.AssistantChunk:
-		if f.Kind == stream.KindChunk {
+		if f.Kind == stream.KindChunk && reflect.DeepEqual(f.Chunk, e.Chunk) {
 			return nil
 		}
 	case session.AssistantMessage, session.AssistantAttempt:
@@ -190,5 +191,5 @@ func checkFrame(f stream.Frame, records []session.Record) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("a %s frame tells of event %d, which is %s", f.Kind, seq, records[seq].Event.Type())
+	return fmt.Errorf("a %s frame tells of something else than event %d, which is %s", f.Kind, seq, records[seq].Event.Type())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,17 +16,18 @@ import (
 
 // The patience with what must come. It is only used up by a scenario that fails.
 const (
-	patience      = 20 * time.Second
-	wholePatience = 2 * time.Minute
+	defaultPatience = 20 * time.Second
+	wholePatience   = 2 * time.Minute
 )
 
 // A run is one execution of a scenario.
 type run struct {
 	*world
-	target Target
-	site   *site
-	agent  *agents.Agent
-	frames *frames
+	target   Target
+	patience time.Duration
+	site     *site
+	agent    *agents.Agent
+	frames   *frames
 
 	last    outcome
 	settled bool // nothing can happen any more without another act
@@ -39,14 +41,13 @@ type run struct {
 type outcome struct {
 	receipt *signals.Receipt
 	err     error
-	seen    bool // somebody looked at it
 }
 
 // execute runs a scenario on a target.
 func (s *Scenario) execute(ctx context.Context, t Target) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, wholePatience)
 	defer cancel()
-	r := &run{world: newWorld(s.setup), target: t, waiters: map[string]chan error{}}
+	r := s.begin(t)
 	defer func() { err = errors.Join(err, r.leave()) }()
 	for _, c := range s.commands {
 		if err := r.command(ctx, c); err != nil {
@@ -59,19 +60,32 @@ func (s *Scenario) execute(ctx context.Context, t Target) (err error) {
 	return nil
 }
 
+func (s *Scenario) begin(t Target) *run {
+	r := &run{world: newWorld(s.setup), target: t, patience: s.patience, waiters: map[string]chan error{}}
+	if r.patience == 0 {
+		r.patience = defaultPatience
+	}
+	return r
+}
+
 // command does one thing and looks at what must be seen of it.
 func (r *run) command(ctx context.Context, c *command) error {
 	r.settled, r.last = false, outcome{}
 	r.last = c.act(ctx, r)
+	if r.last.err != nil && !c.mayFail() {
+		return fmt.Errorf("%s: > %s: %w", c.pos, c.text, r.last.err)
+	}
 	for _, w := range c.watches {
 		if err := w.check(ctx, r); err != nil {
 			return fmt.Errorf("%s: %w", w.pos, err)
 		}
 	}
-	if r.last.err != nil && !r.last.seen {
-		return fmt.Errorf("%s: > %s: %w", c.pos, c.text, r.last.err)
-	}
 	return nil
+}
+
+// mayFail reports whether the scenario looks at the error of the act.
+func (c *command) mayFail() bool {
+	return slices.ContainsFunc(c.watches, func(w *watch) bool { return w.key == "refused" || w.key == "fails" })
 }
 
 // open makes the site and the agent, if they are not there yet.
@@ -84,7 +98,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	}
 	id := "scenario-" + uuid.NewString()[:13]
 	r.frames = watchFrames(r.broker, id)
-	short, cancel := context.WithTimeout(ctx, patience)
+	short, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
 	r.agent, err = r.site.client.Create(short, agents.CreateOptions{ID: id, Definition: definitionName})
 	return err
@@ -135,7 +149,7 @@ func (r *run) finish(ctx context.Context) error {
 		return nil
 	}
 	if !r.closed {
-		short, cancel := context.WithTimeout(ctx, patience)
+		short, cancel := context.WithTimeout(ctx, r.patience)
 		defer cancel()
 		if err := r.agent.WhenIdle(short); err != nil {
 			return fmt.Errorf("the agent does not become idle: %w", err)

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -74,7 +75,7 @@ const (
 
 // check looks until what is wanted is there, cannot come any more, or patience ends.
 func (w *watch) check(ctx context.Context, r *run) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(r.patience)
 	for pause := firstPause; ; pause = min(2*pause, longPause) {
 		got, err := w.look(ctx, r)
 		if err != nil {
@@ -88,12 +89,12 @@ func (w *watch) check(ctx context.Context, r *run) error {
 		case v == holds:
 			return nil
 		case v == differs || !w.waits || r.settled && !w.lags || time.Now().After(deadline):
-			return fmt.Errorf("%s: want %s, got %s", w.title(), w.want, got)
+			return w.mismatch(got)
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return fmt.Errorf("%s: want %s, got %s: %w", w.title(), w.want, got, ctx.Err())
+			return fmt.Errorf("%w: %w", w.mismatch(got), ctx.Err())
 		}
 	}
 }
@@ -109,6 +110,10 @@ func (w *watch) judge(got string) verdict {
 	}
 }
 
+func (w *watch) mismatch(got string) error {
+	return fmt.Errorf("%s: want %s, got %s", w.title(), cmp.Or(w.want, "nothing"), cmp.Or(got, "nothing"))
+}
+
 func (w *watch) title() string {
 	if w.key == "" {
 		return "log"
@@ -116,12 +121,17 @@ func (w *watch) title() string {
 	return strings.TrimSuffix(w.key, ":")
 }
 
-// lines are how the watch stands in a file with something else wanted.
+// lines are how the watch stands in a file with something else wanted. A log that gained something is no longer nothing,
+// and the other way round.
 func (w *watch) lines(want string) []string {
-	if w.key != "" {
-		return []string{strings.TrimSpace("  " + w.key + " " + want)}
+	switch {
+	case w.key == "nothing" || w.key == "" && want != "":
+		return brokenTrace(want)
+	case w.key == "":
+		return []string{"nothing"}
+	default:
+		return []string{w.key + " " + want}
 	}
-	return brokenTrace(want)
 }
 
 // traceWatch wants the log to have gained exactly this.
@@ -142,7 +152,7 @@ func traceWatch(line string) (*watch, error) {
 
 // parseNothing wants the log to have gained nothing.
 func parseNothing(_ []string, _ string) (*watch, error) {
-	return &watch{key: "nothing", look: func(ctx context.Context, r *run) (string, error) {
+	return &watch{key: "nothing", want: "", look: func(ctx context.Context, r *run) (string, error) {
 		gain, err := r.gain(ctx)
 		return join(gain), err
 	}}, nil

@@ -73,7 +73,7 @@ func parseReceipt(args []string, rest string) (*watch, error) {
 
 // parseRefused reads `refused CODE`.
 func parseRefused(args []string, rest string) (*watch, error) {
-	w, err := named("refused", value(args, rest), func(_ context.Context, r *run) (string, error) {
+	return named("refused", value(args, rest), func(_ context.Context, r *run) (string, error) {
 		if r.last.err != nil && r.last.refusal() == "" {
 			return r.last.err.Error(), nil
 		}
@@ -82,10 +82,6 @@ func parseRefused(args []string, rest string) (*watch, error) {
 		}
 		return r.last.refusal(), nil
 	})
-	if err == nil {
-		w.then = func(r *run, _ string) { r.last.seen = true }
-	}
-	return w, err
 }
 
 // parseFails reads `fails "a part of what the error says"`.
@@ -106,7 +102,6 @@ func parseFails(args []string, rest string) (*watch, error) {
 		}
 		return holds
 	}
-	w.then = func(r *run, _ string) { r.last.seen = true }
 	return w, err
 }
 

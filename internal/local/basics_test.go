@@ -315,3 +315,33 @@ func TestRetriesWaitOnTheVirtualClock(t *testing.T) {
 		}
 	}
 }
+
+func TestAQueryDoesNotOutliveTheLastWorker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, words)
+	w.start()
+	w.settled()
+	w.PinAt(Point{Activity: activityTask})
+	w.inject("m1")
+	w.settled()
+	asked := make(chan error, 1)
+	go func() { asked <- w.Query(context.Background(), "a", signals.QueryState, nil, nil) }()
+	require.NoError(t, w.wait(t.Context(), func() bool { return len(w.agents["a"].Queue) == 2 }))
+	require.NoError(t, w.KillWorker())
+	require.ErrorIs(t, <-asked, agents.ErrNoWorker)
+}
+
+func TestOneAgentMayRestWhileAnotherWorks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, words, manual, func(_ *Config, _ *activities.Config, m *scripted.Model) {
+		m.Script = scripted.MustParse(`delay 1h text "late"`)
+	})
+	w.start()
+	w.followup("m1")
+	require.NoError(t, w.Quiesce(t.Context(), "a"))
+	require.NoError(t, w.Advance(t.Context(), 59*time.Minute))
+	require.NoError(t, w.WaitUntil(t.Context(), "a", func(s signals.State) bool { return s.Phase == "step" }))
+	require.NoError(t, w.Advance(t.Context(), time.Minute))
+	w.idle()
+	require.Contains(t, w.trace(), "TE(completed)")
+}

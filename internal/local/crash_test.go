@@ -67,9 +67,7 @@ func essence(log []session.Record) string {
 func TestACrashAnywhere(t *testing.T) {
 	t.Parallel()
 	calm := newWorld(t, crashScript)
-	passes := calm.HoldAt(Point{Name: "nowhere"})
 	scenario(calm)
-	passes.Release()
 	want := essence(calm.log())
 	for _, how := range []struct {
 		name   string
@@ -77,6 +75,7 @@ func TestACrashAnywhere(t *testing.T) {
 	}{
 		{"kill", func(w *world, n int) { w.KillAt(Point{}, n) }},
 		{"cut off", func(w *world, n int) { w.CutOffAt(Point{}, n) }},
+		{"cut off beside another worker", func(w *world, n int) { w.worker(); w.CutOffAt(Point{}, n) }},
 		{"kill in a task that takes one input", func(w *world, n int) { w.cfg.Batch = 1; w.KillAt(Point{}, n) }},
 	} {
 		t.Run(how.name, func(t *testing.T) {

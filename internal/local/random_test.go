@@ -172,7 +172,7 @@ func (c *chaos) some() string {
 func (c *chaos) fault() {
 	activity := []string{work.Step, work.Tool, work.Persist, work.Setup}[c.IntN(4)]
 	p := Point{Activity: activity}
-	switch c.IntN(9) {
+	switch c.IntN(11) {
 	case 0:
 		c.note("kill")
 		_ = c.KillWorker()
@@ -200,11 +200,28 @@ func (c *chaos) fault() {
 	case 8:
 		c.note("roll over")
 		require.NoError(c.t, c.AskRollover("a"))
+	case 9:
+		c.note("another worker")
+		c.worker()
+	case 10:
+		c.reopen()
 	}
 	if has, _ := c.Workers(c.t.Context()); !has && c.IntN(2) == 0 {
 		c.note("start worker")
 		c.worker()
 	}
+}
+
+// reopen goes on in another process.
+func (c *chaos) reopen() {
+	c.note("reopen")
+	data, err := c.Save()
+	require.NoError(c.t, err)
+	require.NoError(c.t, c.Close())
+	c.Engine, err = Load(c.config, data)
+	require.NoError(c.t, err)
+	c.hold = c.PinAt(Point{})
+	c.worker()
 }
 
 func (c *chaos) settle() {

@@ -25,6 +25,7 @@ func (e *Engine) wake(a *agent) {
 func (e *Engine) push(a *agent, i item) {
 	a.Queue = append(a.Queue, i)
 	e.wake(a)
+	e.announce()
 }
 
 // work does the next thing that an agent has to do, and reports whether to go on.
