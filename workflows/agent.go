@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/everturn/everturn/internal/driver"
-	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/signals"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"

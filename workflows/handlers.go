@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/everturn/everturn/internal/driver"
 	"github.com/everturn/everturn/signals"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"

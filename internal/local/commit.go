@@ -8,6 +8,7 @@ import (
 	"github.com/everturn/everturn/internal/driver"
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/signals"
+	"github.com/everturn/everturn/workflows"
 )
 
 // A notice waits to be told to the tap.
@@ -46,7 +47,7 @@ func (e *Engine) perform(a *agent, d decision) (notices []notice) {
 	}
 	switch {
 	case d.refused != nil && d.Ref != "":
-		e.reply(d.Ref, answer{receipt: receipt(*d.refused)})
+		e.reply(d.Ref, answer{receipt: workflows.Receipt(*d.refused)})
 	case d.refused != nil:
 		notices = append(notices, notice{"agent/refused", *d.refused})
 	case d.Name == work.Setup && d.Lost != "":
@@ -59,10 +60,10 @@ func (e *Engine) perform(a *agent, d decision) (notices []notice) {
 // refuse answers a malformed act. It never fails the task.
 func (k *task) refuse(err error) *driver.Receipt {
 	k.restore()
-	var known *refusal
+	var known *workflows.Refusal
 	code := signals.ErrInvalid
 	if errors.As(err, &known) {
-		code = known.code
+		code = known.Code
 	}
 	return &driver.Receipt{Disposition: driver.Refused, Code: code, Message: err.Error(), Revision: k.driver.State().Revision}
 }

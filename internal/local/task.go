@@ -132,7 +132,7 @@ func (k *task) begin(i item) (effects []driver.Effect) {
 		panic(fmt.Sprintf("local: create of %s: %v", k.agent.ID, err)) // it was written by this package
 	}
 	state := driver.State{Session: k.agent.ID, Definition: c.Definition, Title: c.Title, Parent: c.Parent, Epoch: 1}
-	k.driver, effects = driver.New(state, specOf(c), millis(k.engine.Now()))
+	k.driver, effects = driver.New(state, workflows.SpecOf(c), millis(k.engine.Now()))
 	return effects
 }
 

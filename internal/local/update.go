@@ -19,7 +19,7 @@ func (e *Engine) Update(ctx context.Context, id, name string, payload, out any) 
 	if name == signals.QueryWhenIdle {
 		return e.whenIdle(ctx, id, data, out)
 	}
-	if _, err := decode(name, data); err != nil {
+	if _, err := workflows.Decode(name, data); err != nil {
 		return invalid(err)
 	}
 	ref, slot, err := e.accept(id, item{Name: name, Raw: data})
