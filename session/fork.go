@@ -3,17 +3,20 @@ package session
 // LastEvent is the default boundary of a fork.
 const LastEvent int64 = -1
 
-// ForkBoundary checks the inclusive boundary of a fork and returns how many events the child inherits. The boundary
-// must exist ([RuleInvalidBoundary]) and must not lie inside an open turn ([RuleOpenTurn]). Forking an empty log at
-// [LastEvent] inherits nothing. See spec §7.3.
-func ForkBoundary(records []Record, boundary int64) (seedLength int64, err error) {
-	n := int64(len(records))
+// ForkBoundary checks the inclusive boundary of a fork of a log of count events and returns how many events the child
+// inherits. The boundary must exist ([RuleInvalidBoundary]) and must not lie inside an open turn ([RuleOpenTurn]).
+// Forking an empty log at [LastEvent] inherits nothing. Of the records only the turn boundaries matter: chunks may be
+// left out. See spec §7.3.
+func ForkBoundary(records []Record, count, boundary int64) (seedLength int64, err error) {
 	if boundary == LastEvent {
-		boundary = n - 1
-	} else if boundary < 0 || boundary >= n {
+		boundary = count - 1
+	} else if boundary < 0 || boundary >= count {
 		return 0, &RuleError{boundary, RuleInvalidBoundary, "the session has no such event to fork at"}
 	}
-	for i := boundary; i >= 0; i-- {
+	for i := len(records) - 1; i >= 0; i-- {
+		if records[i].Seq > boundary {
+			continue
+		}
 		switch records[i].Event.(type) {
 		case TurnEnd:
 			return boundary + 1, nil

@@ -94,7 +94,7 @@ func FuzzLog(f *testing.F) {
 		require.Equal(t, records, again)
 		require.Equal(t, string(written), string(encodeLog(t, again)))
 		Trace(records, nil)
-		_, _ = ForkBoundary(records, LastEvent)
+		_, _ = ForkBoundary(records, int64(len(records)), LastEvent)
 		if whole, err := Fold(0, records); err == nil {
 			requireSoundState(t, whole, records)
 		}

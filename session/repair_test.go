@@ -95,7 +95,7 @@ func TestForkBoundary(t *testing.T) {
 		{"beyond the end", 8, 0, RuleInvalidBoundary},
 		{"before the beginning", -2, 0, RuleInvalidBoundary},
 	} {
-		n, err := ForkBoundary(records, c.at)
+		n, err := ForkBoundary(records, int64(len(records)), c.at)
 		require.Equal(t, c.want, n, c.name)
 		if c.rule == "" {
 			require.NoError(t, err, c.name)
@@ -103,13 +103,13 @@ func TestForkBoundary(t *testing.T) {
 		}
 		requireRule(t, err, c.rule)
 	}
-	n, err := ForkBoundary(nil, LastEvent)
+	n, err := ForkBoundary(nil, 0, LastEvent)
 	require.NoError(t, err)
 	require.Zero(t, n, "an empty session forks into an empty child")
-	_, err = ForkBoundary(nil, 0)
+	_, err = ForkBoundary(nil, 0, 0)
 	requireRule(t, err, RuleInvalidBoundary)
 	s.write("SE TE(error X)")
-	n, err = ForkBoundary(s.log.Records(), LastEvent)
+	n, err = ForkBoundary(s.log.Records(), int64(len(s.log.Records())), LastEvent)
 	require.NoError(t, err)
 	require.EqualValues(t, 10, n)
 }

@@ -9,6 +9,7 @@ package signals
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/everturn/everturn/session"
 )
@@ -74,6 +75,20 @@ type Create struct {
 	MaxTokens       int    `json:"maxTokens,omitempty"`
 	CWD             string `json:"cwd,omitempty"`
 	Parent          string `json:"parent,omitempty"`
+
+	Resume *Resume `json:"resume,omitempty"` // of a session whose workflow is gone
+	Fork   *Fork   `json:"fork,omitempty"`   // of another session's log
+}
+
+// Resume asks for a new incarnation of the session of the workflow's own id. See spec §7.1.
+type Resume struct {
+	RunID string `json:"runId,omitempty"` // of the closed run, whose history may hold input that no log has
+}
+
+// Fork asks for a session that begins with another one's events. See spec §7.3.
+type Fork struct {
+	Session string `json:"session"`
+	At      int64  `json:"at"` // last event inherited; -1 means the last one there is
 }
 
 // Send is a message to the agent. Exactly one of Text, Content and Body is set.
@@ -87,6 +102,9 @@ type Send struct {
 	Target    string            `json:"target,omitempty"` // send only: next-turn or next-step
 	Wakeup    bool              `json:"wakeup,omitempty"` // send only
 }
+
+// MadeID is the id of the n-th message, from 1, that reached a run without one.
+func MadeID(runID string, n int) string { return fmt.Sprintf("in-%s-%d", runID, n) }
 
 // Cancel stops the current turn. See spec §3.4.
 type Cancel struct {

@@ -3,7 +3,6 @@ package workflows
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/everturn/everturn/internal/driver"
 	"github.com/everturn/everturn/signals"
@@ -66,19 +65,24 @@ func newAgent(ctx workflow.Context, start Start) *agent {
 func (a *agent) run(start Start) (driver.Summary, error) {
 	a.begin(start)
 	for !a.ended() {
-		if err := workflow.Await(a.ctx, func() bool { return len(a.queue.items) > 0 || a.ended() || a.mayRenew() }); err != nil {
+		if err := workflow.Await(a.ctx, func() bool { return a.queue.ready(a.unborn()) || a.ended() || a.mayRenew() }); err != nil {
 			return driver.Summary{}, err
 		}
-		if len(a.queue.items) == 0 && !a.ended() {
+		if !a.queue.ready(a.unborn()) && !a.ended() {
 			return driver.Summary{}, a.continueAsNew(start)
 		}
-		for len(a.queue.items) > 0 && !a.ended() {
-			a.feed(a.queue.pop())
+		for i, ok := a.next(); ok && !a.ended(); i, ok = a.next() {
+			a.feed(i)
 		}
 		a.askForRollover()
 	}
 	return a.end()
 }
+
+// next is the item to be fed. Callers wait until the agent is born: what they do must come after what it inherits.
+func (a *agent) next() (item, bool) { return a.queue.pop(a.unborn()) }
+
+func (a *agent) unborn() bool { return a.driver.State().Phase == driver.Birth }
 
 // begin makes the driver: of a new agent, or of the state another run handed over.
 func (a *agent) begin(start Start) {
@@ -88,10 +92,18 @@ func (a *agent) begin(start Start) {
 		return
 	}
 	info := workflow.GetInfo(a.ctx)
-	state := driver.State{Session: info.WorkflowExecution.ID, Definition: start.Definition, Title: start.Title, Parent: start.Parent, Epoch: 1}
-	d, effects := driver.New(state, SpecOf(start.Create), a.now())
+	state := driver.State{Session: info.WorkflowExecution.ID, Definition: start.Definition, Title: start.Title, Parent: start.Parent, Epoch: epochOf(start.Create)}
+	d, effects := driver.New(state, BirthOf(start.Create), a.now())
 	a.driver = d
 	a.perform(effects)
+}
+
+// epochOf is the epoch of a new session; a resumed or forked one learns its own at birth.
+func epochOf(c signals.Create) int64 {
+	if c.Resume != nil || c.Fork != nil {
+		return 0
+	}
+	return 1
 }
 
 func (a *agent) now() int64 { return workflow.Now(a.ctx).UnixMilli() }
@@ -151,8 +163,8 @@ func (a *agent) refuse(i item, err error) {
 
 // end closes the run after the agent was disposed or could not be born.
 func (a *agent) end() (driver.Summary, error) {
-	for len(a.queue.items) > 0 && a.stillborn == nil {
-		a.feed(a.queue.pop())
+	for i, ok := a.next(); ok && a.stillborn == nil; i, ok = a.next() {
+		a.feed(i)
 	}
 	if err := workflow.Await(a.ctx, func() bool { return a.waiters == 0 && workflow.AllHandlersFinished(a.ctx) }); err != nil {
 		return driver.Summary{}, err
@@ -173,5 +185,5 @@ func (a *agent) ended() bool { return a.closed != nil || a.stillborn != nil }
 // messageID makes up the id of a message that came without one; it is unique in the agent's life.
 func (a *agent) messageID() string {
 	a.made++
-	return fmt.Sprintf("in-%s-%d", workflow.GetInfo(a.ctx).WorkflowExecution.RunID, a.made)
+	return signals.MadeID(workflow.GetInfo(a.ctx).WorkflowExecution.RunID, a.made)
 }

@@ -36,10 +36,25 @@ type queue struct {
 
 func (q *queue) push(i item) { q.items = append(q.items, i) }
 
-func (q *queue) pop() item {
-	i := q.items[0]
-	q.items = q.items[1:]
-	return i
+// pop takes the oldest item; with answersOnly, the oldest answer.
+func (q *queue) pop(answersOnly bool) (item, bool) {
+	for n, i := range q.items {
+		if !answersOnly || i.input != nil {
+			q.items = append(q.items[:n:n], q.items[n+1:]...)
+			return i, true
+		}
+	}
+	return item{}, false
+}
+
+// ready reports whether pop would find something.
+func (q *queue) ready(answersOnly bool) bool {
+	for _, i := range q.items {
+		if !answersOnly || i.input != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // A Tap receives notifications as they happen; it is not called during replay and returns nothing. See architecture

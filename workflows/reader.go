@@ -164,8 +164,15 @@ func Receipt(r driver.Receipt) signals.Receipt {
 	return out
 }
 
-// SpecOf is the recorded data of an agent that is created.
-func SpecOf(c signals.Create) work.Spec {
-	return work.Spec{Definition: c.Definition, Title: c.Title, Provider: c.Provider, Model: c.Model,
-		ReasoningEffort: c.ReasoningEffort, MaxTokens: c.MaxTokens, CWD: c.CWD, Parent: c.Parent}
+// BirthOf is how an agent is to be born.
+func BirthOf(c signals.Create) work.SetupIn {
+	in := work.SetupIn{Spec: work.Spec{Definition: c.Definition, Title: c.Title, Provider: c.Provider, Model: c.Model,
+		ReasoningEffort: c.ReasoningEffort, MaxTokens: c.MaxTokens, CWD: c.CWD, Parent: c.Parent}}
+	if c.Resume != nil {
+		in.Resume = &work.ResumeFrom{RunID: c.Resume.RunID}
+	}
+	if c.Fork != nil {
+		in.Fork = &work.ForkFrom{Session: c.Fork.Session, At: c.Fork.At}
+	}
+	return in
 }

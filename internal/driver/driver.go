@@ -17,11 +17,13 @@ type Driver struct {
 	batch   []Receipt
 }
 
-// New makes the driver of an agent that is about to be born; carry out the returned effects first.
-func New(s State, spec work.Spec, nowMS int64) (*Driver, []Effect) {
+// New makes the driver of an agent that is about to be born; carry out the returned effects first. in says how: its
+// identity and time are filled in here.
+func New(s State, in work.SetupIn, nowMS int64) (*Driver, []Effect) {
 	s.Phase = Birth
 	d := &Driver{state: &s, now: nowMS}
-	d.effect(StartSetup{In: work.SetupIn{Ident: s.ident(), Spec: spec, CreatedAt: nowMS}})
+	in.Ident, in.CreatedAt = s.ident(), nowMS
+	d.effect(StartSetup{In: in})
 	_, effects := d.take()
 	return d, effects
 }

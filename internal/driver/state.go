@@ -38,9 +38,10 @@ type State struct {
 	Definition string        `json:"definition"`
 	Title      string        `json:"title,omitempty"`
 	Parent     string        `json:"parent,omitempty"`
-	Spec       string        `json:"spec,omitempty"`  // SHA-256 of the stored work.Spec
-	Store      string        `json:"store,omitempty"` // identity of the store
-	Model      string        `json:"model,omitempty"` // last provider/model used
+	Spec       string        `json:"spec,omitempty"`   // SHA-256 of the stored work.Spec
+	Store      string        `json:"store,omitempty"`  // identity of the store
+	Model      string        `json:"model,omitempty"`  // last provider/model used
+	Source     string        `json:"source,omitempty"` // how the incarnation began; empty means startup
 	Epoch      int64         `json:"epoch"`
 	Rules      int           `json:"rules"` // highest behaviour version a worker answered with
 	Manifest   work.Manifest `json:"manifest"`

@@ -63,7 +63,7 @@ func unborn(t testing.TB) *world {
 	w := &world{t: t, now: 1_764_500_000_000, log: session.NewLog(session.Header{Version: session.FormatVersion, ID: "s"}),
 		ids: map[string]bool{}, replies: map[string]int{}}
 	var effects []Effect
-	w.d, effects = New(State{Session: "s", Definition: "def", Epoch: 1}, work.Spec{Definition: "def"}, w.now)
+	w.d, effects = New(State{Session: "s", Definition: "def", Epoch: 1}, work.SetupIn{Spec: work.Spec{Definition: "def"}}, w.now)
 	w.carryOut(effects)
 	return w
 }

@@ -42,7 +42,7 @@ func (d *Driver) run() {
 	s.Log.Broken = "" // a wake tries the store again
 	if !s.Started {
 		s.Started = true
-		d.notify("agent/session-start", map[string]string{"source": "startup"})
+		d.notify("agent/session-start", map[string]string{"source": s.source()})
 		if s.Manifest.SessionStart {
 			s.Phase = Starting
 			d.startHook(work.HookSessionStart, 0)

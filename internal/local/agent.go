@@ -3,6 +3,7 @@ package local
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/everturn/everturn/activities"
 	"github.com/everturn/everturn/internal/driver"
@@ -70,7 +71,27 @@ type timer struct {
 
 // busy reports whether a task could do something for the agent.
 func (a *agent) busy() bool {
-	return len(a.Queue) > 0 || a.mayRoll()
+	return a.ready() || a.mayRoll()
+}
+
+// ready reports whether the oldest input can be handled.
+func (a *agent) ready() bool { return len(a.Queue) > 0 && !a.held(a.Queue[0]) }
+
+// held reports whether an act has to wait for the agent's birth: what callers do comes after what the agent inherits.
+func (a *agent) held(i item) bool {
+	phase := a.state().Phase
+	return (phase == "" || phase == driver.Birth) && slices.Contains(signals.Acts, i.Name)
+}
+
+// enqueue accepts an input; answers go before the acts that wait for them.
+func (a *agent) enqueue(i item) {
+	n := len(a.Queue)
+	if !slices.Contains(signals.Acts, i.Name) {
+		if first := slices.IndexFunc(a.Queue, a.held); first >= 0 {
+			n = first
+		}
+	}
+	a.Queue = slices.Insert(a.Queue, n, i)
 }
 
 func (a *agent) effect(id string) *effect {

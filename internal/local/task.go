@@ -23,7 +23,7 @@ func (e *Engine) wake(a *agent) {
 
 // push accepts an input. The caller holds the lock.
 func (e *Engine) push(a *agent, i item) {
-	a.Queue = append(a.Queue, i)
+	a.enqueue(i)
 	e.wake(a)
 	e.announce()
 }
@@ -42,7 +42,7 @@ func (e *Engine) work(t *thread) bool {
 		a.Queue = a.Queue[1:]
 		e.mu.Unlock()
 		return true
-	case len(a.Queue) > 0:
+	case a.ready():
 		items := a.batch(e.cfg.Batch)
 		e.mu.Unlock()
 		e.run(t, items)
@@ -60,7 +60,7 @@ func (e *Engine) work(t *thread) bool {
 // batch is what one task handles: what is there when it begins.
 func (a *agent) batch(most int) []item {
 	n := 0
-	for n < len(a.Queue) && a.Queue[n].query == nil && (most == 0 || n < most) {
+	for n < len(a.Queue) && a.Queue[n].query == nil && !a.held(a.Queue[n]) && (most == 0 || n < most) {
 		n++
 	}
 	return a.Queue[:n:n]
@@ -132,7 +132,7 @@ func (k *task) begin(i item) (effects []driver.Effect) {
 		panic(fmt.Sprintf("local: create of %s: %v", k.agent.ID, err)) // it was written by this package
 	}
 	state := driver.State{Session: k.agent.ID, Definition: c.Definition, Title: c.Title, Parent: c.Parent, Epoch: 1}
-	k.driver, effects = driver.New(state, workflows.SpecOf(c), millis(k.engine.Now()))
+	k.driver, effects = driver.New(state, workflows.BirthOf(c), millis(k.engine.Now()))
 	return effects
 }
 

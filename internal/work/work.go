@@ -132,16 +132,47 @@ type SetupIn struct {
 	Ident     Ident `json:"ident"`
 	Spec      Spec  `json:"spec"`
 	CreatedAt int64 `json:"createdAt"` // Unix ms
+
+	Resume *ResumeFrom `json:"resume,omitempty"`
+	Fork   *ForkFrom   `json:"fork,omitempty"`
+}
+
+// ResumeFrom asks for a new incarnation of a session whose workflow is gone. See spec §7.1, architecture A3.12.
+type ResumeFrom struct {
+	RunID string `json:"runId,omitempty"` // of the closed run, whose history may hold input that no log has; empty: none is left
+}
+
+// ForkFrom asks for a session that begins with another one's events. See spec §7.3.
+type ForkFrom struct {
+	Session string `json:"session"`
+	At      int64  `json:"at"` // last event inherited; -1 means the last one there is
+}
+
+// Inherited is where a resumed or forked session stands.
+type Inherited struct {
+	Epoch    int64     `json:"epoch"`
+	Head     Head      `json:"head"`
+	Turn     int       `json:"turn"` // last one
+	NextTurn []Pending `json:"nextTurn,omitempty"`
+	NextStep []Pending `json:"nextStep,omitempty"`
+}
+
+// A Pending message, by id and size of its body.
+type Pending struct {
+	ID    string `json:"id"`
+	Bytes int    `json:"bytes,omitempty"`
 }
 
 // SetupOut says that the agent is born.
 type SetupOut struct {
-	Spec     string   `json:"spec"`  // SHA-256 of the stored spec
-	Store    string   `json:"store"` // identity of the store
-	Model    string   `json:"model,omitempty"`
-	Manifest Manifest `json:"manifest"`
-	Acts     []Act    `json:"acts,omitempty"` // of the created hooks; applied before the agent may run
-	Worker   Worker   `json:"worker"`
+	Spec     string     `json:"spec"`  // SHA-256 of the stored spec
+	Store    string     `json:"store"` // identity of the store
+	Model    string     `json:"model,omitempty"`
+	Manifest Manifest   `json:"manifest"`
+	Source   string     `json:"source,omitempty"` // startup or resume
+	Log      *Inherited `json:"log,omitempty"`
+	Acts     []Act      `json:"acts,omitempty"` // of the created hooks; applied before the agent may run
+	Worker   Worker     `json:"worker"`
 }
 
 // The modes of a Step.
@@ -383,4 +414,10 @@ const (
 	ErrWrongStore        = "WRONG_STORE"
 	ErrFenced            = "FENCED"
 	ErrInvalidSpec       = "INVALID_SPEC"
+
+	// Of a resume or fork; see spec §7.3.
+	ErrSessionNotFound = "SESSION_NOT_FOUND"
+	ErrSessionExists   = "SESSION_ALREADY_EXISTS"
+	ErrBoundary        = "INVALID_BOUNDARY"
+	ErrOpenTurn        = "OPEN_TURN"
 )

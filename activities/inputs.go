@@ -1,0 +1,149 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+)
+
+var _ InputReader = History{}
+
+// Inputs implements [InputReader]: it reads the raw history, since a run that was terminated cannot be asked.
+func (h History) Inputs(ctx context.Context, workflowID, runID string) (LastInputs, error) {
+	r := inputReader{run: runID}
+	req := &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: h.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
+	}
+	for {
+		page, err := h.Service.GetWorkflowExecutionHistory(ctx, req)
+		if err != nil {
+			return LastInputs{}, fmt.Errorf("history of %s: %w", workflowID, err)
+		}
+		for _, e := range page.GetHistory().GetEvents() {
+			r.event(e)
+		}
+		if req.NextPageToken = page.GetNextPageToken(); len(req.NextPageToken) == 0 {
+			return r.out, nil
+		}
+	}
+}
+
+// An inputReader follows the inbox through the events of a history.
+type inputReader struct {
+	run  string
+	made int // messages without an id so far
+	out  LastInputs
+}
+
+func (r *inputReader) event(e *historypb.HistoryEvent) {
+	switch {
+	case e.GetWorkflowExecutionStartedEventAttributes() != nil:
+		r.started(e.GetWorkflowExecutionStartedEventAttributes().GetInput())
+	case e.GetWorkflowExecutionSignaledEventAttributes() != nil:
+		s := e.GetWorkflowExecutionSignaledEventAttributes()
+		r.act(s.GetSignalName(), payload(s.GetInput()))
+	case e.GetWorkflowExecutionUpdateAcceptedEventAttributes() != nil:
+		in := e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput()
+		r.act(in.GetName(), payload(in.GetArgs()))
+	}
+}
+
+// payload is the first argument as JSON; nil if it is not JSON.
+func payload(args *commonpb.Payloads) json.RawMessage {
+	if len(args.GetPayloads()) == 0 {
+		return nil
+	}
+	var raw json.RawMessage
+	if converter.GetDefaultDataConverter().FromPayload(args.Payloads[0], &raw) != nil {
+		return nil
+	}
+	return raw
+}
+
+// started reads the events that an earlier run handed over.
+func (r *inputReader) started(args *commonpb.Payloads) {
+	var start struct {
+		State struct {
+			Log struct {
+				Tail    []session.Record `json:"tail"`
+				Waiting []session.Record `json:"waiting"`
+			} `json:"log"`
+		} `json:"state"`
+	}
+	if json.Unmarshal(payload(args), &start) == nil {
+		r.out.Carried = append(start.State.Log.Tail, start.State.Log.Waiting...)
+	}
+}
+
+// act follows one act; a malformed one was refused.
+func (r *inputReader) act(name string, raw json.RawMessage) {
+	switch name {
+	case signals.Followup, signals.Steer, signals.Inject, signals.SendTo:
+		if s, err := signals.DecodeSend(name, raw); err == nil {
+			r.sent(s)
+		}
+	case signals.InboxRemove:
+		if in, err := signals.DecodeRemove(raw); err == nil {
+			r.removed(in.ID)
+		}
+	case signals.InboxReplace:
+		if in, err := signals.DecodeReplace(raw); err == nil {
+			r.replaced(in)
+		}
+	case signals.InboxClear:
+		r.out.Sent = nil
+	case signals.BatchActs:
+		if b, err := signals.DecodeBatch(raw); err == nil {
+			r.batch(b)
+		}
+	}
+}
+
+// sent notes a message. One without an id got the id the workflow makes up.
+func (r *inputReader) sent(s signals.Send) {
+	if s.ID == "" {
+		r.made++
+	}
+	r.out.Sent = append(r.out.Sent, SentInput{Message: s.Message(signals.MadeID(r.run, r.made)), Target: s.Target})
+}
+
+func (r *inputReader) removed(id string) {
+	for i, s := range r.out.Sent {
+		if s.Message.ID == id {
+			r.out.Sent = append(r.out.Sent[:i:i], r.out.Sent[i+1:]...)
+			return
+		}
+	}
+}
+
+func (r *inputReader) replaced(in signals.Replace) {
+	for i, s := range r.out.Sent {
+		if s.Message.ID == in.ID {
+			r.out.Sent[i].Message = in.With.Message(in.ID)
+			return
+		}
+	}
+}
+
+func (r *inputReader) batch(b signals.Batch) {
+	for _, a := range b.Acts {
+		switch a.Act {
+		case signals.InboxRemove:
+			r.removed(a.Remove.ID)
+		case signals.InboxReplace:
+			r.replaced(*a.Replace)
+		case signals.InboxClear:
+			r.out.Sent = nil
+		case signals.Followup, signals.Steer, signals.Inject, signals.SendTo:
+			r.sent(*a.Send)
+		}
+	}
+}

@@ -1,0 +1,311 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/everturn/everturn/internal/store"
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+)
+
+// A session begins anew in two ways: resumed, when its workflow is gone, and forked, from another one's log. Both get an
+// epoch of their own, which fences whoever still works for an older one, and a marker at the end of what they inherit.
+// See spec §7, architecture A3.12.
+
+// An InputReader reads what callers sent to a closed run, from its raw history: what the run accepted may be in no log.
+type InputReader interface {
+	Inputs(ctx context.Context, workflowID, runID string) (LastInputs, error)
+}
+
+// LastInputs is what the history of a closed run holds of its inbox.
+type LastInputs struct {
+	Carried []session.Record // events that an earlier run handed over and no segment holds
+	Sent    []SentInput      // messages in the order of the history; removed ones are left out
+}
+
+// A SentInput is a message that was accepted.
+type SentInput struct {
+	Message session.Message
+	Target  string
+}
+
+// resumed prepares a new incarnation of a session. See spec §7.1.
+func (a *Activities) resumed(ctx context.Context, in work.SetupIn) (*work.Inherited, error) {
+	id := in.Ident.Session
+	if _, err := a.Store.Header(ctx, id); errors.Is(err, store.ErrNotFound) {
+		return nil, a.Refuse(work.ErrSessionNotFound, fmt.Errorf("session %q is not in this worker's store", id))
+	} else if err != nil {
+		return nil, err
+	}
+	_, head, err := a.Store.LatestHead(ctx, id)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	epoch, again, err := a.nextEpoch(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if again { // an execution of this activity got this far before
+		if done, err := a.reborn(ctx, in, epoch); done != nil || err != nil {
+			return done, err
+		}
+	}
+	state, err := a.Store.State(ctx, id, head)
+	if err != nil {
+		return nil, err
+	}
+	late, err := a.lateInputs(ctx, in, head)
+	if err != nil {
+		return nil, err
+	}
+	b := rebirth{Activities: a, in: in, epoch: epoch, head: head, state: state}
+	return b.finish(ctx, session.Repair(state), late)
+}
+
+// nextEpoch claims the epoch of this birth; again says that an earlier execution claimed it.
+func (a *Activities) nextEpoch(ctx context.Context, in work.SetupIn) (epoch int64, again bool, err error) {
+	id, owner := in.Ident.Session, ownerOf(in)
+	highest, err := a.Store.HighestEpoch(ctx, id)
+	if err != nil {
+		return 0, false, err
+	}
+	if highest > 0 && a.Store.ClaimEpoch(ctx, id, highest, owner) == nil {
+		return highest, true, nil
+	}
+	return highest + 1, false, a.Store.ClaimEpoch(ctx, id, highest+1, owner)
+}
+
+// ownerOf names a birth: the same for every execution of its Setup.
+func ownerOf(in work.SetupIn) string { return fmt.Sprintf("%s@%d", in.Ident.Session, in.CreatedAt) }
+
+// reborn is what an earlier execution left, if it published its head.
+func (a *Activities) reborn(ctx context.Context, in work.SetupIn, epoch int64) (*work.Inherited, error) {
+	published, head, err := a.Store.LatestHead(ctx, in.Ident.Session)
+	if errors.Is(err, store.ErrNotFound) || err == nil && published < epoch {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	state, err := a.Store.State(ctx, in.Ident.Session, head)
+	if err != nil {
+		return nil, err
+	}
+	return inherited(epoch, work.Head(head), state), nil
+}
+
+// A rebirth is a session on its way into a new incarnation.
+type rebirth struct {
+	*Activities
+	in    work.SetupIn
+	epoch int64
+	head  store.Head
+	state *session.State
+}
+
+// finish logs the repair, the marker and what was accepted last, as one segment, and names it in the store.
+func (b *rebirth) finish(ctx context.Context, repair []session.Record, late []SentInput) (*work.Inherited, error) {
+	records := repair
+	for _, r := range repair {
+		if err := b.state.Apply(r); err != nil {
+			return nil, fmt.Errorf("repair: %w", err)
+		}
+	}
+	add := func(e session.Event) error {
+		r := session.NewRecord(b.now(), e)
+		r.Seq = b.state.Count()
+		if err := b.state.Apply(r); err != nil {
+			return err
+		}
+		records = append(records, r)
+		return nil
+	}
+	if !b.state.EndsWithSeed() {
+		if err := add(session.EndSeed{}); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range late {
+		splice, err := b.state.Inbox().Insert(s.Target, s.Message)
+		if err != nil {
+			continue // pending already, or no log would take it
+		}
+		if err := add(splice); err != nil {
+			return nil, fmt.Errorf("input that no log has: %w", err)
+		}
+	}
+	if err := b.write(ctx, records); err != nil {
+		return nil, err
+	}
+	return inherited(b.epoch, work.Head(b.head), b.state), nil
+}
+
+func (b *rebirth) write(ctx context.Context, records []session.Record) (err error) {
+	id := b.in.Ident.Session
+	if len(records) > 0 {
+		if b.head, err = b.Store.Append(ctx, id, b.epoch, b.head, records); err != nil {
+			return err
+		}
+	}
+	if b.head.Count == 0 {
+		return nil
+	}
+	return b.Store.PublishHead(ctx, id, b.epoch, b.head)
+}
+
+// inherited is where the session stands.
+func inherited(epoch int64, head work.Head, state *session.State) *work.Inherited {
+	turn, _ := state.Turn()
+	inbox := state.Inbox()
+	return &work.Inherited{Epoch: epoch, Head: head, Turn: turn, NextTurn: pendingOf(inbox.NextTurn), NextStep: pendingOf(inbox.NextStep)}
+}
+
+func pendingOf(messages []session.Message) (out []work.Pending) {
+	for _, m := range messages {
+		raw, err := json.Marshal(m.Content)
+		if err != nil {
+			raw = nil // it was read from the log
+		}
+		out = append(out, work.Pending{ID: m.ID, Bytes: len(raw)})
+	}
+	return out
+}
+
+// lateInputs are messages that the closed run accepted and that were never inserted in the log.
+func (a *Activities) lateInputs(ctx context.Context, in work.SetupIn, head store.Head) ([]SentInput, error) {
+	reader, ok := a.History.(InputReader)
+	if !ok || in.Resume.RunID == "" {
+		return nil, nil
+	}
+	last, err := reader.Inputs(ctx, in.Ident.Session, in.Resume.RunID)
+	if err != nil {
+		return nil, fmt.Errorf("input of the closed run: %w", err)
+	}
+	logged := map[string]bool{}
+	for r, err := range a.Store.Facts(ctx, in.Ident.Session, head, 0) {
+		if err != nil {
+			return nil, err
+		}
+		noteInserted(logged, r)
+	}
+	var out []SentInput
+	for _, r := range last.Carried {
+		if e, ok := r.Event.(session.InboxSpliced); ok {
+			for _, m := range e.Inserted {
+				out = append(out, SentInput{Message: m, Target: e.Target})
+			}
+		}
+	}
+	return a.unlogged(ctx, append(out, last.Sent...), logged)
+}
+
+func noteInserted(logged map[string]bool, r session.Record) {
+	if e, ok := r.Event.(session.InboxSpliced); ok {
+		for _, m := range e.Inserted {
+			logged[m.ID] = true
+		}
+	}
+}
+
+// unlogged keeps what no log has, with its stored body put back.
+func (a *Activities) unlogged(ctx context.Context, sent []SentInput, logged map[string]bool) (out []SentInput, err error) {
+	for _, s := range sent {
+		if logged[s.Message.ID] {
+			continue
+		}
+		logged[s.Message.ID] = true
+		splice := session.InboxSpliced{Target: s.Target, Inserted: []session.Message{s.Message}}
+		full, err := a.Store.Hydrate(ctx, []session.Record{session.NewRecord(0, splice)})
+		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrNotContent) {
+			continue // it was refused, or would have been
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.Message = full[0].Event.(session.InboxSpliced).Inserted[0]
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// forked prepares a session that begins with another one's events: no byte of them is copied. See spec §7.3.
+func (a *Activities) forked(ctx context.Context, in work.SetupIn) (*work.Inherited, error) {
+	id, from := in.Ident.Session, in.Fork
+	if h, err := a.Store.Header(ctx, id); err == nil && !a.bornOf(h, in) {
+		return nil, a.Refuse(work.ErrSessionExists, fmt.Errorf("session %q exists in this store already: choose another id", id))
+	} else if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	parent, err := a.Store.Header(ctx, from.Session)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, a.Refuse(work.ErrSessionNotFound, fmt.Errorf("session %q is not in this worker's store", from.Session))
+	}
+	if err != nil {
+		return nil, err
+	}
+	head, err := a.boundary(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	epoch, again, err := a.nextEpoch(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	header := session.Header{
+		Version: session.FormatVersion, ID: id, CreatedAt: in.CreatedAt, CWD: parent.CWD, ParentSession: from.Session,
+		SeedLength: head.Count, DelegationDepth: parent.DelegationDepth, AgentPreset: in.Ident.Definition,
+	}
+	if err := a.Store.PutHeader(ctx, header); err != nil {
+		return nil, err
+	}
+	if again {
+		if done, err := a.reborn(ctx, in, epoch); done != nil || err != nil {
+			return done, err
+		}
+	}
+	state, err := a.Store.State(ctx, id, head)
+	if err != nil {
+		return nil, err
+	}
+	b := rebirth{Activities: a, in: in, epoch: epoch, head: head, state: state}
+	return b.finish(ctx, nil, nil)
+}
+
+// bornOf reports whether a stored header is of this very birth, which is tried again.
+func (a *Activities) bornOf(h session.Header, in work.SetupIn) bool {
+	return h.CreatedAt == in.CreatedAt && h.ParentSession == in.Fork.Session
+}
+
+// boundary is the head at the last event inherited: it must be there, and outside an open turn.
+func (a *Activities) boundary(ctx context.Context, from *work.ForkFrom) (store.Head, error) {
+	_, head, err := a.Store.LatestHead(ctx, from.Session)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return head, err
+	}
+	var records []session.Record
+	for r, err := range a.Store.Facts(ctx, from.Session, head, 0) {
+		if err != nil {
+			return head, err
+		}
+		records = append(records, r)
+	}
+	count, err := session.ForkBoundary(records, head.Count, from.At)
+	if err != nil {
+		return head, a.refuseBoundary(err)
+	}
+	if count == 0 {
+		return store.Head{}, nil
+	}
+	return a.Store.Cut(ctx, from.Session, head, count)
+}
+
+func (a *Activities) refuseBoundary(err error) error {
+	var rule *session.RuleError
+	if errors.As(err, &rule) && rule.Rule == session.RuleOpenTurn {
+		return a.Refuse(work.ErrOpenTurn, fmt.Errorf("fork: %w", err))
+	}
+	return a.Refuse(work.ErrBoundary, fmt.Errorf("fork: %w", err))
+}
