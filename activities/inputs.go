@@ -71,6 +71,7 @@ func payload(args *commonpb.Payloads) json.RawMessage {
 // started reads the events that an earlier run handed over.
 func (r *inputReader) started(args *commonpb.Payloads) {
 	var start struct {
+		signals.Create
 		State struct {
 			Log struct {
 				Tail    []session.Record `json:"tail"`
@@ -79,6 +80,7 @@ func (r *inputReader) started(args *commonpb.Payloads) {
 		} `json:"state"`
 	}
 	if json.Unmarshal(payload(args), &start) == nil {
+		r.out.Create = start.Create
 		r.out.Carried = append(start.State.Log.Tail, start.State.Log.Waiting...)
 	}
 }

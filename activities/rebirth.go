@@ -9,6 +9,7 @@ import (
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
 )
 
 // A session begins anew in two ways: resumed, when its workflow is gone, and forked, from another one's log. Both get an
@@ -22,6 +23,7 @@ type InputReader interface {
 
 // LastInputs is what the history of a closed run holds of its inbox.
 type LastInputs struct {
+	Create  signals.Create   // what the agent was created with
 	Carried []session.Record // events that an earlier run handed over and no segment holds
 	Sent    []SentInput      // messages in the order of the history; removed ones are left out
 }

@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -159,6 +160,68 @@ func (a *Agent) Replace(ctx context.Context, id string, m Message) (bool, error)
 func (a *Agent) Clear(ctx context.Context) error {
 	_, err := a.Act(ctx, signals.InboxClear, signals.Clear{RequestID: uuid.NewString()})
 	return err
+}
+
+// Approve lets a call that waits for a person run. id is one of State.Deferred. See architecture A3.7.
+func (a *Agent) Approve(ctx context.Context, id string, o DecisionOptions) error {
+	_, err := a.Act(ctx, signals.Approve, o.payload(id))
+	return err
+}
+
+// Deny refuses a call that waits for a person; the model is told why.
+func (a *Agent) Deny(ctx context.Context, id string, o DecisionOptions) error {
+	_, err := a.Act(ctx, signals.DenyCall, o.payload(id))
+	return err
+}
+
+// DecisionOptions are for the record.
+type DecisionOptions struct {
+	By, Reason string
+}
+
+func (o DecisionOptions) payload(id string) signals.Decision {
+	return signals.Decision{RequestID: uuid.NewString(), ID: id, By: o.By, Reason: o.Reason}
+}
+
+// Maintain runs a named maintenance task, from idle only, and returns its result; its failure is a [*MaintenanceError].
+// See spec §3.6.
+func (a *Agent) Maintain(ctx context.Context, task string, args json.RawMessage) (json.RawMessage, error) {
+	in := signals.Maintain{RequestID: uuid.NewString(), Task: task, Args: args}
+	r, err := a.Act(ctx, signals.MaintainAct, in)
+	if errors.Is(err, ErrNoWorker) && ctx.Err() == nil { // it takes longer than an update may wait
+		r, err = a.maintained(ctx, in)
+	}
+	if err == nil && r.Failure != nil {
+		err = &MaintenanceError{Task: task, Failure: *r.Failure}
+	}
+	return r.Result, err
+}
+
+// maintained waits for the result of a task that was asked for.
+func (a *Agent) maintained(ctx context.Context, in signals.Maintain) (r signals.Receipt, err error) {
+	err = a.poll(ctx, func() (bool, error) {
+		s, err := a.State(ctx)
+		if err != nil {
+			return false, err
+		}
+		m := s.Maintenance
+		if m == nil || m.Request != in.RequestID {
+			return false, fmt.Errorf("maintain agent %s: %w: it is not known whether the task was begun", a.id, ErrNoWorker)
+		}
+		r.Result, r.Failure = m.Result, m.Failure
+		return m.Done, nil
+	})
+	return r, err
+}
+
+// A MaintenanceError is the failure of a maintenance task, as the task gave it.
+type MaintenanceError struct {
+	Task    string
+	Failure session.Failure
+}
+
+func (e *MaintenanceError) Error() string {
+	return fmt.Sprintf("maintenance task %s: %s: %s", e.Task, e.Failure.Code, e.Failure.Message)
 }
 
 // Dispose ends the agent and returns when it has ended. See spec §6.3.

@@ -31,6 +31,7 @@ type Backend interface {
 
 // A Run is what the backend knows of an agent without asking it.
 type Run struct {
+	ID      string // of the run
 	Open    bool
 	Status  string // running, completed, failed, canceled, terminated
 	Reason  string // failed: why

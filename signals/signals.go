@@ -216,6 +216,7 @@ type State struct {
 	Calls          []CallState      `json:"calls"`
 	Deferred       []Deferred       `json:"deferred"`
 	Children       []string         `json:"children"`
+	Maintenance    *Maintenance     `json:"maintenance,omitempty"` // the task that runs, or ran last
 	Log            LogHead          `json:"log"`
 	Revision       int64            `json:"revision"`
 	IdleGeneration int64            `json:"idleGeneration"`
@@ -244,6 +245,15 @@ type Deferred struct {
 	CallID string `json:"callId"`
 	Tool   string `json:"tool"`
 	DueMS  int64  `json:"dueMs,omitempty"` // Unix ms; 0 means without end
+}
+
+// A Maintenance is a maintenance task that runs or ran.
+type Maintenance struct {
+	Request string           `json:"request,omitempty"` // the act that asked for it
+	Task    string           `json:"task"`
+	Done    bool             `json:"done"`
+	Result  json.RawMessage  `json:"result,omitempty"`
+	Failure *session.Failure `json:"failure,omitempty"`
 }
 
 // A LogHead says where the log is.

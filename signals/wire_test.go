@@ -22,26 +22,32 @@ func ptr[T any](v T) *T { return &v }
 // wire holds one value of every wire type, with every field set.
 var wire = []any{
 	signals.Create{Definition: "assistant", Title: "Review", Provider: "anthropic", Model: "claude-sonnet-4-5", ReasoningEffort: "high",
-		MaxTokens: 4096, CWD: "/work", Parent: "parent-1"},
+		MaxTokens: 4096, CWD: "/srv", Parent: "parent-1", Resume: &signals.Resume{RunID: "run-1"}, Fork: &signals.Fork{Session: "sess-0", At: 22}},
+	signals.Resume{RunID: "run-1"}, signals.Fork{Session: "sess-0", At: 22},
 	send,
 	signals.Cancel{RequestID: "r1", Cause: &session.Cause{Kind: session.CauseHook, Reason: "budget"}, KeepInbox: true, By: "ops", Text: "too slow"},
 	signals.Dispose{RequestID: "r1"},
 	signals.Remove{RequestID: "r1", ID: "m1"},
 	signals.Replace{RequestID: "r1", ID: "m1", With: signals.Send{ID: "m2", Text: "better"}},
 	signals.Clear{RequestID: "r1"},
+	signals.Decision{RequestID: "r1", ID: "2.1.c2", By: "ops", Reason: "fine"},
+	signals.Maintain{RequestID: "r1", Task: "compact", Args: json.RawMessage(`{"keep":2}`)},
 	signals.Batch{RequestID: "r1", Acts: []signals.Act{act}},
 	act,
 	signals.Receipt{ID: "m1", Disposition: signals.Refused, Revision: 3, Seq: ptr(int64(7)), Found: ptr(true), Code: "INBOX_FULL", Message: "wait",
-		Receipts: []signals.Receipt{{ID: "m2", Disposition: signals.Started, Revision: 4}}},
+		Receipts: []signals.Receipt{{ID: "m2", Disposition: signals.Started, Revision: 4}},
+		Result:   json.RawMessage(`{"ok":true}`), Failure: &session.Failure{Code: "UNKNOWN", Message: "no"}},
 	signals.State{
 		ID: "sess-1", Definition: "assistant", Title: "Review", Parent: "parent-1", Model: "scripted/demo", Status: "running", Turn: 2, Step: 1, Attempt: 3,
 		Phase: "retry", Cancel: &session.Cause{Kind: session.CauseUser}, WaitingFor: "retry 2", Inbox: []signals.Pending{pending},
-		Calls: []signals.CallState{call}, Deferred: []string{"c2"}, Children: []string{"child-1"}, Log: head, Revision: 4, IdleGeneration: 1,
+		Calls: []signals.CallState{call}, Deferred: []signals.Deferred{{ID: "2.1.c2", CallID: "c2", Tool: "deploy", DueMS: 1764500000000}}, Children: []string{"child-1"}, Maintenance: &maintenance, Log: head, Revision: 4, IdleGeneration: 1,
 		Rules: 1, Manifest: "d0efebe3", LastError: &session.Failure{Code: "SERVER", Message: "overloaded", Status: 529, ProviderRetryAfterMS: 1000, RequestID: "q1"},
 	},
 	pending,
 	call,
 	head,
+	maintenance,
+	signals.Deferred{ID: "2.1.c2", CallID: "c2", Tool: "deploy", DueMS: 1764500000000},
 	signals.Log{Head: head, Tail: []session.Record{{Seq: 9, Time: 1764500000000, Event: session.TurnStart{Turn: 2}}}},
 	signals.WhenIdle{After: ptr(int64(1))},
 	signals.Idle{Idle: true, Generation: 2, Revision: 4, Retry: true},
@@ -55,9 +61,11 @@ var (
 		Source: &session.Source{Kind: session.SourcePlugin, Plugin: "ci"}, Target: session.NextStep, Wakeup: true}
 	act = signals.Act{Act: signals.Followup, Send: &signals.Send{Text: "hello"}, Cancel: &signals.Cancel{KeepInbox: true},
 		Remove: &signals.Remove{ID: "m1"}, Replace: &signals.Replace{ID: "m1", With: signals.Send{Text: "better"}}, Clear: &signals.Clear{RequestID: "r2"}}
-	pending = signals.Pending{ID: "m3", Target: session.NextTurn, Bytes: 12}
-	call    = signals.CallState{ID: "c1", Name: "echo", State: "running"}
-	head    = signals.LogHead{Epoch: 1, Hash: strings.Repeat("cd", 32), Count: 8, Tail: 1, Waiting: 2, Lent: true, Problem: "disk full", StoreID: "store-1"}
+	pending     = signals.Pending{ID: "m3", Target: session.NextTurn, Bytes: 12}
+	maintenance = signals.Maintenance{Request: "r1", Task: "compact", Done: true, Result: json.RawMessage(`{"ok":true}`),
+		Failure: &session.Failure{Code: "ABORTED", Message: "cancelled"}}
+	call = signals.CallState{ID: "c1", Name: "echo", State: "running"}
+	head = signals.LogHead{Epoch: 1, Hash: strings.Repeat("cd", 32), Count: 8, Tail: 1, Waiting: 2, Lent: true, Problem: "disk full", StoreID: "store-1"}
 )
 
 func nameOf(v any) string { return reflect.TypeOf(v).Name() }
@@ -108,7 +116,8 @@ func TestEveryGoldenFileHasAType(t *testing.T) {
 // The names are the contract with callers in any language: a change here breaks them.
 func TestTheNamesAreFixed(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"followup", "steer", "inject", "send", "cancel", "dispose", "inbox.remove", "inbox.replace", "inbox.clear", "batch"}, signals.Acts)
+	require.Equal(t, []string{"followup", "steer", "inject", "send", "cancel", "dispose", "inbox.remove", "inbox.replace", "inbox.clear", "batch",
+		"approve", "deny", "maintain"}, signals.Acts)
 	require.Equal(t, "EverturnAgent everturn state whenIdle log message", strings.Join([]string{signals.WorkflowType, signals.DefaultTaskQueue,
 		signals.QueryState, signals.QueryWhenIdle, signals.QueryLog, signals.QueryMessage}, " "))
 	require.Equal(t, "AgentStatus AgentDefinition AgentModel AgentTurn AgentParent AgentWaiting", strings.Join([]string{signals.AttrStatus,

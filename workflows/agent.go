@@ -92,14 +92,14 @@ func (a *agent) begin(start Start) {
 		return
 	}
 	info := workflow.GetInfo(a.ctx)
-	state := driver.State{Session: info.WorkflowExecution.ID, Definition: start.Definition, Title: start.Title, Parent: start.Parent, Epoch: epochOf(start.Create)}
+	state := driver.State{Session: info.WorkflowExecution.ID, Definition: start.Definition, Title: start.Title, Parent: start.Parent, Epoch: EpochOf(start.Create)}
 	d, effects := driver.New(state, BirthOf(start.Create), a.now())
 	a.driver = d
 	a.perform(effects)
 }
 
-// epochOf is the epoch of a new session; a resumed or forked one learns its own at birth.
-func epochOf(c signals.Create) int64 {
+// EpochOf is the epoch of a new session; a resumed or forked one learns its own at birth.
+func EpochOf(c signals.Create) int64 {
 	if c.Resume != nil || c.Fork != nil {
 		return 0
 	}

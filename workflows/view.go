@@ -17,7 +17,7 @@ func View(s *driver.State) signals.State {
 	return signals.State{
 		ID: s.Session, Definition: s.Definition, Title: s.Title, Parent: s.Parent, Model: s.Model, Status: status(s), Turn: s.Turn, Step: s.Step,
 		Attempt: s.Attempt, Phase: string(s.Phase), Cancel: s.Cancelled, WaitingFor: waitingFor(s), Inbox: inbox(s), Calls: calls(s),
-		Deferred: deferred(s), Children: []string{}, Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
+		Deferred: deferred(s), Children: []string{}, Maintenance: maintenance(s), Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
 		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError,
 	}
 }
@@ -70,6 +70,14 @@ func waitingForCalls(s *driver.State) string {
 		parts = append(parts, fmt.Sprintf("approval of %s (signal `approve` or `deny` with `%q`)", d.Tool, d.ID))
 	}
 	return strings.Join(parts, "; ")
+}
+
+func maintenance(s *driver.State) *signals.Maintenance {
+	m := s.Maintenance
+	if m == nil {
+		return nil
+	}
+	return &signals.Maintenance{Request: m.Request, Task: m.Task, Done: m.Done, Result: m.Result, Failure: m.Failure}
 }
 
 // deferred are the calls that wait for a person.

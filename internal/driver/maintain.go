@@ -23,7 +23,7 @@ func (d *Driver) onMaintainAsked(in MaintainAsked) {
 	}
 	d.remember(in.Request)
 	s.Phase, s.Cancelled, s.IdleHit = Maintaining, nil, false
-	s.Maintenance = &Maintenance{Ref: in.Ref, Task: in.Task, Args: in.Args}
+	s.Maintenance = &Maintenance{Ref: in.Ref, Request: in.Request, Task: in.Task, Args: in.Args}
 }
 
 // maintain lends the log to the task as soon as it is free.

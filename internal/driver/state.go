@@ -121,6 +121,7 @@ type Approval struct {
 // A Maintenance is a named task that owns the idle phase. See spec §3.6.
 type Maintenance struct {
 	Ref     string           `json:"ref,omitempty"` // the caller who waits for the result
+	Request string           `json:"request,omitempty"`
 	Task    string           `json:"task"`
 	Args    json.RawMessage  `json:"args,omitempty"`
 	Done    bool             `json:"done,omitempty"`

@@ -7,6 +7,7 @@ import (
 	"github.com/everturn/everturn/internal/driver"
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/signals"
+	"github.com/everturn/everturn/workflows"
 )
 
 // wake starts the task of an agent that has something to do and a worker to do it. The caller holds the lock.
@@ -131,7 +132,7 @@ func (k *task) begin(i item) (effects []driver.Effect) {
 	if err := json.Unmarshal(i.Raw, &c); err != nil {
 		panic(fmt.Sprintf("local: create of %s: %v", k.agent.ID, err)) // it was written by this package
 	}
-	state := driver.State{Session: k.agent.ID, Definition: c.Definition, Title: c.Title, Parent: c.Parent, Epoch: 1}
+	state := driver.State{Session: k.agent.ID, Definition: c.Definition, Title: c.Title, Parent: c.Parent, Epoch: workflows.EpochOf(c)}
 	k.driver, effects = driver.New(state, workflows.BirthOf(c), millis(k.engine.Now()))
 	return effects
 }

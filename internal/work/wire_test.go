@@ -25,6 +25,8 @@ var wire = map[string]any{
 	"SetupIn": &SetupIn{}, "SetupOut": &SetupOut{},
 	"StepIn": &StepIn{}, "StepOut": &StepOut{},
 	"ToolIn": &ToolIn{}, "ToolOut": &ToolOut{},
+	"HookIn": &HookIn{}, "HookOut": &HookOut{},
+	"MaintainIn": &MaintainIn{}, "MaintainOut": &MaintainOut{},
 	"PersistIn": &PersistIn{}, "PersistOut": &PersistOut{},
 	"SpillIn": &SpillIn{}, "SpillOut": &SpillOut{},
 	"CancelReasonIn": &CancelReasonIn{}, "CancelReasonOut": &CancelReasonOut{},

@@ -1,0 +1,78 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/everturn/everturn/internal/store"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+	"github.com/google/uuid"
+)
+
+// Resume gives a session whose workflow is gone (terminated, expired, imported) a new one. An interrupted turn is closed,
+// input that was accepted is pending again, and nothing runs until a wake. [ErrExists] if the agent is live,
+// [ErrUnknownAgent] if the store has no such session. See spec §7.1.
+func (c *Client) Resume(ctx context.Context, id string) (*Agent, error) {
+	header, err := c.Store.Header(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("resume agent %s: %w in the store", id, ErrUnknownAgent)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("resume agent %s: %w", id, err)
+	}
+	create := signals.Create{Definition: header.AgentPreset, CWD: header.CWD, Resume: &signals.Resume{}}
+	run, err := c.Backend.Describe(ctx, id)
+	switch {
+	case err == nil && run.Open:
+		return nil, fmt.Errorf("resume agent %s: %w", id, ErrExists)
+	case err == nil:
+		create.Resume.RunID = run.ID
+	case !errors.Is(err, ErrUnknownAgent):
+		return nil, fmt.Errorf("resume agent %s: %w", id, err)
+	}
+	return c.reborn(ctx, id, create)
+}
+
+// ForkOptions say where a fork begins. The zero value forks at the last event.
+type ForkOptions struct {
+	ID         string // of the child; made up if empty
+	Definition string // of the child; the parent's if empty
+	At         *int64 // last event inherited; it must lie outside an open turn
+}
+
+// Fork creates an agent whose session begins with another one's events; none of their bytes is copied, and the parent's
+// pending input is not inherited. A [*CreateError] has the code SESSION_NOT_FOUND, SESSION_ALREADY_EXISTS,
+// INVALID_BOUNDARY or OPEN_TURN. See spec §7.3.
+func (c *Client) Fork(ctx context.Context, source string, o ForkOptions) (*Agent, error) {
+	if o.ID == "" {
+		o.ID = "agent-" + uuid.NewString()[:8]
+	}
+	if !session.ValidID(o.ID) {
+		return nil, &CreateError{Code: signals.ErrInvalid, Message: "the id must be 1–200 characters without control characters"}
+	}
+	header, err := c.Store.Header(ctx, source)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, &CreateError{Code: "SESSION_NOT_FOUND", Message: fmt.Sprintf("session %q is not in the store", source)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fork agent %s: %w", source, err)
+	}
+	create := signals.Create{Definition: header.AgentPreset, CWD: header.CWD, Fork: &signals.Fork{Session: source, At: session.LastEvent}}
+	if o.Definition != "" {
+		create.Definition = o.Definition
+	}
+	if o.At != nil {
+		create.Fork.At = *o.At
+	}
+	return c.reborn(ctx, o.ID, create)
+}
+
+func (c *Client) reborn(ctx context.Context, id string, create signals.Create) (*Agent, error) {
+	if err := c.Backend.Start(ctx, id, create); err != nil {
+		return nil, fmt.Errorf("create agent %s: %w", id, err)
+	}
+	a := c.agent(id)
+	return a, a.born(ctx)
+}
