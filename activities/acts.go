@@ -53,6 +53,13 @@ func (c *collector) Cancel(cause session.Cause, keepInbox bool) {
 	c.acts = append(c.acts, work.Act{Kind: work.ActCancel, Cause: &cause, KeepInbox: keepInbox})
 }
 
+// count is how much was asked for so far.
+func (c *collector) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.acts)
+}
+
 func (c *collector) cancelled() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,7 +17,7 @@ func (s *step) calls(ctx context.Context, content session.Content) ([]work.Call,
 	var out []work.Call
 	total := 0
 	for _, b := range content.ToolCalls() {
-		c := work.Call{ID: b.ID, Name: b.Name, Arguments: b.Arguments, Effect: string(tools.Once)}
+		c := work.Call{ID: b.ID, Name: b.Name, Arguments: b.Arguments, Effect: string(tools.Once), Gated: s.kind.gated(), Posted: s.kind.posted()}
 		if t, ok := s.kind.set.Get(b.Name); ok {
 			c.Parallel = t.ParallelWith(b.Arguments)
 			c.Effect, c.Queue = string(effectOf(t)), t.Queue

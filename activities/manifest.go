@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/everturn/everturn/internal/work"
@@ -27,7 +28,20 @@ func manifestOf(d *plugin.Definition, set *tools.Set) work.Manifest {
 	if m.MaxParallel == 0 {
 		m.MaxParallel = plugin.DefaultMaxParallelTools
 	}
+	m.SessionStart, m.TurnStopping = len(d.SessionStart) > 0, len(d.TurnStopping) > 0
+	m.Tasks = taskNames(d)
 	return m
+}
+
+// taskNames are the maintenance tasks that callers can ask for.
+func taskNames(d *plugin.Definition) []string { return slices.Sorted(maps.Keys(d.Maintenance)) }
+
+// gateCounts says how many of each kind are registered.
+func gateCounts(d *plugin.Definition) []int {
+	return []int{
+		len(d.PreStep), len(d.Request), len(d.Stream), len(d.RequestError), len(d.ToolPreExecute), len(d.Guards),
+		len(d.ToolExecute), len(d.ToolPostExecute), len(d.Created), len(d.SessionStart), len(d.TurnStopping),
+	}
 }
 
 // features is what the digest of a definition covers.
@@ -40,7 +54,10 @@ type features struct {
 	Tools       []toolFeature
 	ToolOrder   []string
 	MaxParallel int
-	Gates       [4]int
+	Gates       []int
+	Approval    *plugin.Approval
+	MaxResult   int
+	Tasks       []string
 }
 
 type sectionFeature struct {
@@ -61,7 +78,7 @@ type toolFeature struct {
 func digest(d *plugin.Definition, set *tools.Set) string {
 	f := features{
 		Name: d.Name, Route: declaredConfig(d, work.Spec{}), ToolOrder: d.ToolOrder, MaxParallel: d.MaxParallelTools,
-		Gates: [4]int{len(d.PreStep), len(d.Request), len(d.Stream), len(d.RequestError)},
+		Gates: gateCounts(d), Approval: d.Approval, MaxResult: d.MaxResultBytes, Tasks: taskNames(d),
 	}
 	for _, s := range d.Sections {
 		f.Sections = append(f.Sections, sectionFeature{s.Name, s.Text, s.Order, s.Render != nil, s.Complete})

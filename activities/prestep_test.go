@@ -127,11 +127,20 @@ func (b *bench) answer(c work.Call) work.ToolOut {
 	require.NoError(b.t, err)
 	seq := b.head.Count + int64(len(b.tail))
 	b.log(session.ToolCall{Turn: b.turn, Step: b.step, CallID: c.ID, Name: c.Name, Arguments: c.Arguments, ArgumentsBlob: c.Blob})
-	b.log(session.ToolResult{Turn: b.turn, Step: b.step, Error: out.Error, Message: session.Message{
-		ID: "r-" + c.ID, Role: session.RoleUser, Source: session.Source{Kind: session.SourceTool, CallID: c.ID},
-		Content: session.Content{session.ToolResultBlock{ToolCallID: c.ID, Content: out.Content, IsError: out.IsError}},
-	}}, session.StepEnd{Turn: b.turn, Step: b.step})
-	b.tail[len(b.tail)-2].Sources = []int64{seq}
+	result := func(content session.Content) session.ToolResult {
+		return session.ToolResult{Turn: b.turn, Step: b.step, Error: out.Error, Message: session.Message{
+			ID: "r-" + c.ID, Role: session.RoleUser, Source: session.Source{Kind: session.SourceTool, CallID: c.ID},
+			Content: session.Content{session.ToolResultBlock{ToolCallID: c.ID, Content: content, IsError: out.IsError}},
+		}}
+	}
+	b.log(result(out.Content))
+	b.tail[len(b.tail)-1].Sources = []int64{seq}
+	if out.Projection != nil {
+		b.log(result(out.Projection))
+		last := &b.tail[len(b.tail)-1]
+		last.Sources, last.Surface = []int64{seq + 1}, session.ReplaceOp(seq+1, seq+1)
+	}
+	b.log(session.StepEnd{Turn: b.turn, Step: b.step})
 	return out
 }
 

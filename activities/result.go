@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/plugin"
 	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/tools"
 )
@@ -46,17 +47,67 @@ func (c *call) shape(ctx context.Context, r tools.Result, failure error) (out wo
 
 // success is the result of a call. A large body is set aside; one that nobody could read is refused.
 func (c *call) success(ctx context.Context, r tools.Result) (work.ToolOut, error) {
-	if n := textSize(r.Content); n > MaxToolOutput {
-		return failed(nameTooLarge, CodeOutputTooLarge, fmt.Sprintf(
-			"Error: the tool answered with %d bytes of text, the limit is %d; ask for less, or in parts", n, MaxToolOutput)), nil
+	content, refused := c.readable(r.Content)
+	if refused != nil {
+		return *refused, nil
 	}
-	out := work.ToolOut{Content: clean(r.Content), Meta: meta(r.Meta), Concludes: r.ConcludesTurn}
+	out := work.ToolOut{Content: content, Meta: meta(r.Meta), Concludes: r.ConcludesTurn}
 	var err error
-	if out.Contexts, err = c.contexts(ctx, r.Contexts); err != nil {
+	if out.Contexts, err = c.contexts(ctx, "ctx", r.Contexts); err != nil {
 		return out, err
 	}
-	out.Content, err = c.inline(ctx, out.Content)
+	out.Content, err = c.setAside(ctx, content)
 	return out, err
+}
+
+// readable is content that the log can hold; anything else is refused.
+func (c *call) readable(in session.Content) (session.Content, *work.ToolOut) {
+	if n := textSize(in); n > MaxToolOutput {
+		out := failed(nameTooLarge, CodeOutputTooLarge, fmt.Sprintf(
+			"Error: the tool answered with %d bytes of text, the limit is %d; ask for less, or in parts", n, MaxToolOutput))
+		return nil, &out
+	}
+	content := clean(in)
+	if _, err := tools.ResultOf(c.in.Call.Name, content); err != nil {
+		out := coded(err)
+		return nil, &out
+	}
+	return content, nil
+}
+
+// inlineAtWorst is what travels in an answer if the store fails, in bytes.
+const inlineAtWorst = 96 << 10
+
+// setAside keeps large content out of the answer, and at hand for what follows. If the store fails it stays in the
+// answer, as far as that can carry it. See spec §9.4.4.
+func (c *call) setAside(ctx context.Context, content session.Content) (session.Content, error) {
+	c.whole = content
+	short, err := c.inline(ctx, content)
+	if err == nil || !fits(content, inlineAtWorst) {
+		return short, err
+	}
+	c.Log(ctx, "large result kept in the answer", "session_id", c.in.Ident.Session, "call_id", c.in.Call.ID, "error", err)
+	return content, nil
+}
+
+// fits reports whether content has at most limit bytes, encoded.
+func fits(content session.Content, limit int) bool {
+	raw, err := json.Marshal(content)
+	return err == nil && len(raw) <= limit
+}
+
+// full is the content of an answer in full.
+func (c *call) full(ctx context.Context, content session.Content) (session.Content, error) {
+	ref, stored := storedBody(content)
+	switch {
+	case !stored:
+		return content, nil
+	case c.whole != nil:
+		return c.whole, nil
+	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return c.Store.Content(ctx, ref)
 }
 
 func textSize(content session.Content) (n int) {
@@ -82,8 +133,19 @@ func (c *call) failure(ctx context.Context, err error) work.ToolOut {
 	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
 		return failed(nameAbort, work.CodeAborted, "Error: tool call aborted")
 	}
+	out := coded(err)
+	var own *plugin.ExecuteError
+	out.SkipPost = errors.As(err, &own)
+	return out
+}
+
+// coded is the error result of an error, with its name and code if it has them.
+func coded(err error) work.ToolOut {
+	if err == nil {
+		return work.ToolOut{}
+	}
 	out := work.ToolOut{IsError: true, Content: session.TextContent(clip("Error: " + err.Error()))}
-	if name, code, coded := tools.ErrorOf(err); coded {
+	if name, code, known := tools.ErrorOf(err); known {
 		out.Error = &session.CodedError{Name: name, Code: code}
 	}
 	return out

@@ -17,8 +17,11 @@ import (
 // specMediaType marks a stored spec.
 const specMediaType = "application/vnd.everturn.spec+json"
 
-// Setup gives birth to an agent: it checks what it was given, claims the epoch and stores header and spec. It may run
-// again; a session that exists with another birth is refused. See spec §6.1 and architecture A3.12.
+// Setup gives birth to an agent: it checks what it was given, runs the created hooks, claims the epoch and stores header
+// and spec. It may run again; a session that exists with another birth is refused.
+//
+// The hooks come before anything is written, so that a failing one leaves no trace and the id is free again. What they
+// asked for is recorded, so an execution that takes over does not run them twice. See spec §6.1 and architecture A3.12.
 func (a *Activities) Setup(ctx context.Context, in work.SetupIn) (work.SetupOut, error) {
 	defer a.beat(ctx, in.Ident.Session, "")()
 	out, err := a.setup(ctx, in)
@@ -36,7 +39,15 @@ func (a *Activities) setup(ctx context.Context, in work.SetupIn) (work.SetupOut,
 	if err := a.checkSpec(in.Spec); err != nil {
 		return work.SetupOut{}, a.refuse(work.ErrInvalidSpec, err)
 	}
-	spec, err := a.birth(ctx, in)
+	header, err := a.header(ctx, in)
+	if err != nil {
+		return work.SetupOut{}, err
+	}
+	acts, err := a.announce(ctx, k, in, header)
+	if err != nil {
+		return work.SetupOut{}, err
+	}
+	spec, err := a.birth(ctx, in, header)
 	if err != nil {
 		return work.SetupOut{}, err
 	}
@@ -45,7 +56,7 @@ func (a *Activities) setup(ctx context.Context, in work.SetupIn) (work.SetupOut,
 	manifest.Profile, manifest.Attributes = a.Profile, a.Attributes
 	return work.SetupOut{
 		Spec: spec, Store: a.Store.ID(), Model: config.Provider + "/" + config.Model,
-		Manifest: manifest, Worker: a.worker(k),
+		Manifest: manifest, Acts: acts, Worker: a.worker(k),
 	}, nil
 }
 
@@ -71,25 +82,27 @@ func orNone(names []string) string {
 }
 
 // birth writes what must exist before the agent does. A taken epoch or another header refuses.
-func (a *Activities) birth(ctx context.Context, in work.SetupIn) (spec string, err error) {
+func (a *Activities) birth(ctx context.Context, in work.SetupIn, header session.Header) (spec string, err error) {
 	id := in.Ident
-	owner := fmt.Sprintf("%s@%d", id.Session, in.CreatedAt)
-	if err := a.Store.ClaimEpoch(ctx, id.Session, id.Epoch, owner); err != nil {
-		return "", err
-	}
-	header, err := a.header(ctx, in)
-	if err != nil {
+	if err := a.Store.ClaimEpoch(ctx, id.Session, id.Epoch, birthOf(in)); err != nil {
 		return "", err
 	}
 	err = a.Store.PutHeader(ctx, header)
 	var conflict *store.ConflictError
 	if errors.As(err, &conflict) {
-		return "", a.refuse(work.ErrInvalidSpec, fmt.Errorf("session %s exists in this store already: %w", id.Session, err))
+		return "", a.taken(id.Session, err)
 	}
 	if err != nil {
 		return "", err
 	}
 	return a.putSpec(ctx, in.Spec)
+}
+
+// birthOf names one birth: the same id may be born again.
+func birthOf(in work.SetupIn) string { return fmt.Sprintf("%s@%d", in.Ident.Session, in.CreatedAt) }
+
+func (a *Activities) taken(id string, err error) error {
+	return a.refuse(work.ErrInvalidSpec, fmt.Errorf("session %s exists in this store already: %w", id, err))
 }
 
 // header is the immutable description of the session. See spec §2.2, §6.4.

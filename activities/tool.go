@@ -29,9 +29,13 @@ func (a *Activities) tool(ctx context.Context, in work.ToolIn) (work.ToolOut, er
 	if err != nil {
 		return work.ToolOut{}, err
 	}
-	out, err := c.outcome(ctx)
+	out, err := c.stage(ctx)
+	if err != nil {
+		return work.ToolOut{}, err
+	}
+	out.Exclusive = c.exclusive(ctx)
 	out.Worker = a.worker(c.kind)
-	return out, err
+	return out, nil
 }
 
 // A call is one execution of [Activities.Tool].
@@ -42,6 +46,9 @@ type call struct {
 	tool *tools.Tool // nil: unknown
 	exec int
 	acts *collector
+
+	raw   string          // arguments, once they were read
+	whole session.Content // of the result, if the answer holds only its reference
 }
 
 func (a *Activities) openCall(ctx context.Context, in work.ToolIn) (*call, error) {
@@ -61,6 +68,21 @@ func (c *call) place() string {
 	return fmt.Sprintf("%d.%d-%s", c.in.Turn, c.in.Step, hex.EncodeToString(sum[:4]))
 }
 
+// stage runs the stage of the pipeline that was asked for.
+func (c *call) stage(ctx context.Context) (work.ToolOut, error) {
+	switch c.in.Mode {
+	case work.ToolGate:
+		return c.gate(ctx)
+	case work.ToolPost:
+		return c.post(ctx)
+	}
+	out, err := c.outcome(ctx)
+	if err != nil {
+		return out, err
+	}
+	return c.afterBody(ctx, out)
+}
+
 // outcome decides whether the body may run. See the effect classes of architecture A3.7.
 func (c *call) outcome(ctx context.Context) (work.ToolOut, error) {
 	if c.in.Mode == work.ToolSettle {
@@ -71,13 +93,22 @@ func (c *call) outcome(ctx context.Context) (work.ToolOut, error) {
 			return deref(out), err
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		if stopped := c.halted(ctx); stopped != nil {
-			return work.ToolOut{}, stopped
-		}
-		return beforeDispatch(), nil
+	if out, err := c.stopped(ctx); out != nil || err != nil {
+		return deref(out), err
 	}
 	return c.run(ctx)
+}
+
+// stopped answers a call that was cancelled before its body ran.
+func (c *call) stopped(ctx context.Context) (*work.ToolOut, error) {
+	if ctx.Err() == nil {
+		return nil, nil
+	}
+	if err := c.halted(ctx); err != nil {
+		return nil, err
+	}
+	out := beforeDispatch()
+	return &out, nil
 }
 
 func deref(out *work.ToolOut) work.ToolOut {
@@ -89,12 +120,15 @@ func deref(out *work.ToolOut) work.ToolOut {
 
 // run runs the body between the entries of the ledger.
 func (c *call) run(ctx context.Context) (work.ToolOut, error) {
-	arguments, err := c.arguments(ctx)
-	if err != nil {
-		return work.ToolOut{}, err
+	call, invalid, err := c.materialise(ctx)
+	if err != nil || invalid != nil {
+		return deref(invalid), err
 	}
-	if c.tool == nil {
-		return failed(nameUnknownTool, work.CodeUnknownTool, fmt.Sprintf("Error: unknown tool %q", c.in.Call.Name)), nil
+	if out, err := c.clear(ctx, call); out != nil || err != nil {
+		return deref(out), err
+	}
+	if c.tool == nil && len(c.kind.ToolExecute) == 0 {
+		return c.shape(ctx, tools.Result{}, c.unknown())
 	}
 	if out, err := c.note(ctx); out != nil || err != nil {
 		return deref(out), err
@@ -102,7 +136,7 @@ func (c *call) run(ctx context.Context) (work.ToolOut, error) {
 	if err := c.point(ctx, "tool/started"); err != nil {
 		return work.ToolOut{}, err
 	}
-	result, failure := c.body(ctx, arguments)
+	result, failure := c.kind.Executed(c.acts.at(ctx, "execute"), call, c.body)
 	if err := c.point(ctx, "tool/body-done"); err != nil {
 		return work.ToolOut{}, err
 	}
@@ -135,15 +169,22 @@ func (c *call) arguments(ctx context.Context) (string, error) {
 }
 
 // body executes the tool under its time limit.
-func (c *call) body(ctx context.Context, arguments string) (tools.Result, error) {
+func (c *call) body(ctx context.Context) (tools.Result, error) {
+	if c.tool == nil {
+		return tools.Result{}, c.unknown()
+	}
 	limit := timeoutOf(c.tool)
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errToolTimeout)
 	defer cancel()
-	result, err := c.tool.Invoke(c.equip(limited), arguments)
+	result, err := c.tool.Invoke(c.equip(limited), c.raw)
 	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(limited), errToolTimeout) {
 		return tools.Result{}, tools.Coded(nameTimeout, CodeToolTimeout, fmt.Sprintf("tool %q did not finish within %s", c.tool.Name, limit))
 	}
 	return result, err
+}
+
+func (c *call) unknown() error {
+	return tools.Coded(nameUnknownTool, work.CodeUnknownTool, fmt.Sprintf("unknown tool %q", c.in.Call.Name))
 }
 
 var errToolTimeout = errors.New("the tool ran out of time")
@@ -175,10 +216,10 @@ func effectOf(t *tools.Tool) tools.Effect {
 }
 
 // contexts completes the messages a result defers to the next step. See spec §4.8.11.
-func (c *call) contexts(ctx context.Context, in []session.Message) ([]session.Message, error) {
+func (c *call) contexts(ctx context.Context, kind string, in []session.Message) ([]session.Message, error) {
 	var out []session.Message
 	for i, m := range in {
-		m = signed(m, c.kind.Name, fmt.Sprintf("ctx-%s-%d", c.place(), i+1))
+		m = signed(m, c.kind.Name, fmt.Sprintf("%s-%s-%d", kind, c.place(), i+1))
 		var err error
 		if m.Content, err = c.inline(ctx, m.Content); err != nil {
 			return nil, fmt.Errorf("context %s: %w", m.ID, err)

@@ -8,8 +8,12 @@
 // first registered is the outermost. Interceptors get copies of their own: the messages of a pre-step gate may be
 // changed freely, the facts of a request or a failure may not, which fails the turn. A hook that wants to send something
 // to its agent uses [AgentFrom]: the calls travel with the activity's answer, so a hook that is run again cannot say the
-// same thing twice. [Definition.Assemble] renders what a definition says, [Definition.DecidePreStep],
-// [Definition.DecideRequest], [Definition.Streamed] and [Definition.DecideRecovery] run the gates. See spec §4.4–4.7, §8 and architecture A3.8.
+// same thing twice.
+//
+// [Definition.Assemble] renders what a definition says. [Definition.DecidePreStep], [Definition.DecideRequest],
+// [Definition.Streamed] and [Definition.DecideRecovery] run the gates of a step, [Definition.DecideCall],
+// [Definition.Executed] and [Definition.DecideResult] those of a tool call. See spec §4.4–4.8, §6.1, §8 and
+// architecture A3.8.
 package plugin
 
 import (
@@ -46,9 +50,29 @@ type Definition struct {
 	Stream       []StreamGate
 	RequestError []RequestErrorGate
 
+	ToolPreExecute  []ToolPreGate
+	Guards          []Guard
+	ToolExecute     []ToolExecuteGate
+	ToolPostExecute []ToolPostGate
+	ToolResult      []ToolListener
+	Approval        *Approval // nil: nobody can be asked, so a call that must be asked about is denied
+
+	// MaxResultBytes is how much plain text of a tool's result the model is shown in full; 0 means
+	// [DefaultMaxResultBytes], a negative number means all of it. See spec §9.4.
+	MaxResultBytes int
+
+	Created      []CreatedHook
+	SessionStart []Hook // at the first wake of an incarnation, before its first turn
+	TurnStopping []Hook // before a turn that owes nothing ends
+
+	Maintenance map[string]MaintenanceTask // by the name that callers use
+
 	// Listeners observe notifications on the worker that happens to run the agent; a failing one affects nothing.
 	Listeners []Listener
 }
+
+// DefaultMaxResultBytes is the plain text of a result above which the model sees a projection. See spec §9.4.
+const DefaultMaxResultBytes = 50_000
 
 // DefaultMaxParallelTools bounds the tool calls in flight. See spec §4.8.
 const DefaultMaxParallelTools = 10
@@ -89,6 +113,21 @@ func (d *Definition) validateRest() error {
 	for name := range d.Variables {
 		if !validName(name) {
 			return fmt.Errorf("definition %s: variable %q: use letters, digits, '_', '-' and '.'", d.Name, name)
+		}
+	}
+	if a := d.Approval; a != nil && a.Deadline < 0 {
+		return fmt.Errorf("definition %s: Approval.Deadline is %v: use a positive duration, or 0 for none", d.Name, a.Deadline)
+	}
+	return d.validateTasks()
+}
+
+func (d *Definition) validateTasks() error {
+	for name, task := range d.Maintenance {
+		switch {
+		case !validName(name):
+			return fmt.Errorf("definition %s: maintenance task %q: use letters, digits, '_', '-' and '.'", d.Name, name)
+		case task == nil:
+			return fmt.Errorf("definition %s: maintenance task %q is nil", d.Name, name)
 		}
 	}
 	return nil

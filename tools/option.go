@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/everturn/everturn/session"
 )
 
 // An Option sets a trait of a tool made by [New].
@@ -44,4 +46,14 @@ func WithReconcile(fn func(ctx context.Context, key string) (result Result, done
 // tool with a given schema may be of any Go type that its values decode into.
 func WithParameters(schema json.RawMessage) Option {
 	return func(t *Tool) { t.Parameters = bytes.Clone(schema) }
+}
+
+// WithFinal gives the function that transforms the content of every outcome last of all.
+func WithFinal(fn func(content session.Content) session.Content) Option {
+	return func(t *Tool) { t.Final = fn }
+}
+
+// KeepWhole shows the model results of any size in full.
+func KeepWhole() Option {
+	return func(t *Tool) { t.KeepWhole = true }
 }

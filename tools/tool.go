@@ -22,6 +22,10 @@ const (
 // DefaultTimeout limits one execution of a tool that names no timeout of its own.
 const DefaultTimeout = 5 * time.Minute
 
+// ReadArtifactName is the name of the tool that reads stored bodies in parts. An agent that has it is told to use it for
+// results that are too large to be shown in full. See spec §9.4.
+const ReadArtifactName = "read_artifact"
+
 // A Tool is something an agent can do. Make one with [New]. It is read-only once an agent can see it.
 type Tool struct {
 	Name        string
@@ -41,6 +45,10 @@ type Tool struct {
 	// Reconcile is needed by effect class Reconcile: it says what became of the effect under key; done false means it
 	// never happened.
 	Reconcile func(ctx context.Context, key string) (result Result, done bool, err error)
+	// Final transforms the content of the outcome last of all, after every gate; nil leaves it. See spec §4.8, pipeline 8.
+	Final func(content session.Content) session.Content
+	// KeepWhole says that the model is shown results of any size in full: for tools that read in parts. See spec §9.4.
+	KeepWhole bool
 	// Validate checks raw arguments; New derives it from the schema. Its errors are [*Error] with code InvalidArgs.
 	Validate func(args json.RawMessage) error
 }
@@ -57,6 +65,10 @@ type Result struct {
 	Contexts      []session.Message // delivered as user messages of the next step; ids may be empty
 	ConcludesTurn bool              // the model need not be asked again for this step
 }
+
+// ResultOf shapes what a tool answered: text as it is, a [Result] or content as it is, anything else as JSON text. An
+// answer that the log could not hold fails with code [InvalidOutput]. See [New].
+func ResultOf(tool string, answer any) (Result, error) { return resultOf(tool, answer) }
 
 // TextResult is the result of a tool that answers with plain text.
 func TextResult(text string) Result { return Result{Content: session.TextContent(text)} }

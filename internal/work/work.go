@@ -302,6 +302,10 @@ type ToolOut struct {
 	DeadlineMS int64    `json:"deadlineMs,omitempty"` // gate, ask: how long the person has; 0 means without end
 	SkipPost   bool     `json:"skipPost,omitempty"`   // a wrapper failed: no post stage
 	Exclusive  []string `json:"exclusive,omitempty"`  // of Later: these must run alone now
+
+	// Projection is what the model is shown in the place of a large Content: the driver logs it right after the result,
+	// as a replacing one. See spec §9.4.
+	Projection session.Content `json:"projection,omitempty"`
 }
 
 // HookIn asks a worker to run the hooks of one point.
@@ -414,6 +418,7 @@ const (
 	ErrWrongStore        = "WRONG_STORE"
 	ErrFenced            = "FENCED"
 	ErrInvalidSpec       = "INVALID_SPEC"
+	ErrCreatedHook       = "CREATED_HOOK"
 
 	// Of a resume or fork; see spec §7.3.
 	ErrSessionNotFound = "SESSION_NOT_FOUND"

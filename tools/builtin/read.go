@@ -37,7 +37,7 @@ func ReadFile(workspace string) (*tools.Tool, error) {
 		return within(w, in.Path, func(root *os.Root, path string) (string, error) { return readLines(ctx, root, path, in) })
 	}
 	return tools.New("read_file", "Reads lines of a text file in the workspace.", read,
-		tools.ParallelSafe(), tools.WithEffect(tools.Pure))
+		tools.ParallelSafe(), tools.WithEffect(tools.Pure), tools.KeepWhole())
 }
 
 func readLines(ctx context.Context, root *os.Root, path string, in readArgs) (string, error) {
