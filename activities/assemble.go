@@ -34,7 +34,7 @@ func (s *step) assemble(ctx context.Context) (*work.StepOut, error) {
 	if err != nil {
 		return s.fail(ctx, fmt.Errorf("assembly: %w", err))
 	}
-	s.asm = assembly{System: parts.System, Tools: tools}
+	s.asm, s.parts = assembly{System: parts.System, Tools: tools}, parts.Contexts
 	if err := s.point(ctx, "step/assembled"); err != nil {
 		return nil, err
 	}

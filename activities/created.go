@@ -18,10 +18,11 @@ func (a *Activities) announce(ctx context.Context, k *kind, in work.SetupIn, hea
 	if len(k.Created) == 0 {
 		return nil, nil
 	}
-	if have, err := a.Store.Header(ctx, header.ID); err == nil && have != header {
+	fresh := in.Resume == nil && in.Fork == nil
+	if have, err := a.Store.Header(ctx, header.ID); fresh && err == nil && have != header {
 		return nil, a.taken(header.ID, errors.New("its header is another one"))
 	}
-	key := "created/" + birthOf(in)
+	key := "created/" + ownerOf(in)
 	if acts, done, err := a.announced(ctx, key); done || err != nil {
 		return acts, err
 	}

@@ -110,6 +110,9 @@ func (a *Activities) perform(ctx context.Context, k *kind, in work.MaintainIn, l
 		return nil, ctx.Err()
 	}
 	task := k.Maintenance[in.Task]
+	if k.Compaction != nil && in.Task == plugin.CompactTask {
+		return a.compact(ctx, k, in, l)
+	}
 	if task == nil {
 		return nil, failureError{session.Failure{Code: CodeUnknownTask, Message: fmt.Sprintf("no maintenance task is named %.80q on this worker", in.Task)}}
 	}

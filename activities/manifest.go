@@ -34,7 +34,14 @@ func manifestOf(d *plugin.Definition, set *tools.Set) work.Manifest {
 }
 
 // taskNames are the maintenance tasks that callers can ask for.
-func taskNames(d *plugin.Definition) []string { return slices.Sorted(maps.Keys(d.Maintenance)) }
+func taskNames(d *plugin.Definition) []string {
+	names := slices.Collect(maps.Keys(d.Maintenance))
+	if d.Compaction != nil {
+		names = append(names, plugin.CompactTask)
+	}
+	slices.Sort(names)
+	return names
+}
 
 // gateCounts says how many of each kind are registered.
 func gateCounts(d *plugin.Definition) []int {
@@ -58,6 +65,7 @@ type features struct {
 	Approval    *plugin.Approval
 	MaxResult   int
 	Tasks       []string
+	Compaction  *plugin.Compaction
 }
 
 type sectionFeature struct {
@@ -78,7 +86,7 @@ type toolFeature struct {
 func digest(d *plugin.Definition, set *tools.Set) string {
 	f := features{
 		Name: d.Name, Route: declaredConfig(d, work.Spec{}), ToolOrder: d.ToolOrder, MaxParallel: d.MaxParallelTools,
-		Gates: gateCounts(d), Approval: d.Approval, MaxResult: d.MaxResultBytes, Tasks: taskNames(d),
+		Gates: gateCounts(d), Approval: d.Approval, MaxResult: d.MaxResultBytes, Tasks: taskNames(d), Compaction: d.Compaction,
 	}
 	for _, s := range d.Sections {
 		f.Sections = append(f.Sections, sectionFeature{s.Name, s.Text, s.Order, s.Render != nil, s.Complete})

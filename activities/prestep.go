@@ -15,7 +15,7 @@ func (s *step) decide(ctx context.Context) (*work.StepOut, error) {
 		return nil, nil
 	}
 	in := plugin.PreStep{View: s.view(), Messages: s.batch}
-	d, err := s.kind.DecidePreStep(s.acts.at(ctx, "pre-step"), in, s.snapshot)
+	d, err := s.relieved().DecidePreStep(s.acts.at(ctx, "pre-step"), in, s.snapshot)
 	if err != nil {
 		return s.fail(ctx, err)
 	}

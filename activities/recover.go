@@ -46,7 +46,8 @@ func (s *step) retryPolicy() llm.RetryPolicy {
 	return s.prepared.Retry
 }
 
-// policyAnswer is the innermost answer of the recovery gate: the route's policy. See spec §4.7.6.
+// policyAnswer is the innermost answer of the recovery gate: compaction if the request was too long, else the route's
+// policy. See spec §4.7.6.
 type policyAnswer struct {
 	step     *step
 	failure  session.Failure
@@ -56,6 +57,9 @@ type policyAnswer struct {
 
 func (p *policyAnswer) decide(ctx context.Context, in plugin.RequestFailure) (plugin.Recovery, error) {
 	s, policy := p.step, p.step.retryPolicy().WithDefaults()
+	if s.relieveOverflow(ctx, p.failure) {
+		return plugin.Recovery{Retry: true}, nil
+	}
 	n, err := s.retries(ctx, in.Provider, policy.Key())
 	if err != nil {
 		p.err = err

@@ -84,7 +84,7 @@ func orNone(names []string) string {
 // birth writes what must exist before the agent does. A taken epoch or another header refuses.
 func (a *Activities) birth(ctx context.Context, in work.SetupIn, header session.Header) (spec string, err error) {
 	id := in.Ident
-	if err := a.Store.ClaimEpoch(ctx, id.Session, id.Epoch, birthOf(in)); err != nil {
+	if err := a.Store.ClaimEpoch(ctx, id.Session, id.Epoch, ownerOf(in)); err != nil {
 		return "", err
 	}
 	err = a.Store.PutHeader(ctx, header)
@@ -97,9 +97,6 @@ func (a *Activities) birth(ctx context.Context, in work.SetupIn, header session.
 	}
 	return a.putSpec(ctx, in.Spec)
 }
-
-// birthOf names one birth: the same id may be born again.
-func birthOf(in work.SetupIn) string { return fmt.Sprintf("%s@%d", in.Ident.Session, in.CreatedAt) }
 
 func (a *Activities) taken(id string, err error) error {
 	return a.refuse(work.ErrInvalidSpec, fmt.Errorf("session %s exists in this store already: %w", id, err))

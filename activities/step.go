@@ -55,7 +55,8 @@ type step struct {
 	users     []string
 	asm       assembly
 	asmHash   string
-	kept      <-chan kept // the assembly's blob
+	kept      <-chan kept          // the assembly's blob
+	parts     []plugin.ContextText // what the runtime contexts say
 	snapshot  *session.Message
 
 	proposal session.Proposal

@@ -66,6 +66,7 @@ type Definition struct {
 	TurnStopping []Hook // before a turn that owes nothing ends
 
 	Maintenance map[string]MaintenanceTask // by the name that callers use
+	Compaction  *Compaction                // nil: history is never compacted
 
 	// Listeners observe notifications on the worker that happens to run the agent; a failing one affects nothing.
 	Listeners []Listener
@@ -128,7 +129,15 @@ func (d *Definition) validateTasks() error {
 			return fmt.Errorf("definition %s: maintenance task %q: use letters, digits, '_', '-' and '.'", d.Name, name)
 		case task == nil:
 			return fmt.Errorf("definition %s: maintenance task %q is nil", d.Name, name)
+		case name == CompactTask && d.Compaction != nil:
+			return fmt.Errorf("definition %s: maintenance task %q is the one that Compaction brings (give yours another name)", d.Name, name)
 		}
+	}
+	if d.Compaction == nil {
+		return nil
+	}
+	if err := d.Compaction.validate(); err != nil {
+		return fmt.Errorf("definition %s: Compaction: %w", d.Name, err)
 	}
 	return nil
 }
