@@ -81,6 +81,18 @@ func (s Send) Validate(act string) error {
 	if n := s.Size(); s.Body == nil && n > MaxRaw {
 		return fmt.Errorf("%s: the message is %d bytes; at most %d fit into a signal: store it first, or send a file name", act, n, MaxRaw)
 	}
+	return s.loggable(act)
+}
+
+// loggable refuses what the log would: content or a source that is not lossless JSON. On the wire it would be mended
+// silently. See spec §3.1.3.
+func (s Send) loggable(act string) error {
+	if len(s.Content) == 0 && s.Source == nil {
+		return nil
+	}
+	if _, err := (session.Inbox{}).Insert(s.Target, s.Message("new")); err != nil {
+		return fmt.Errorf("%s: %w", act, err)
+	}
 	return nil
 }
 
