@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -147,7 +148,7 @@ func (s *setup) say(args []string, value string) error {
 }
 
 func describe(m *session.Message, w *words) error {
-	word, err := w.bare("text, bytes, size, content, id or source")
+	word, err := w.bare("text, blocks, size, content, id or source")
 	if err != nil {
 		return err
 	}
@@ -163,28 +164,31 @@ func describe(m *session.Message, w *words) error {
 		n, err := w.number("the size")
 		m.Content = session.TextContent(strings.Repeat("x", max(n, 0)))
 		return err
-	case "bytes": // hexadecimal, for what is no text
-		return describeBytes(m, w)
+	case "blocks": // of text, hexadecimal, for what is no text
+		return describeBlocks(m, w)
 	case "content":
 		return describeJSON(w, "the content", &m.Content)
 	case "source":
 		m.Source = session.Source{}
 		return describeJSON(w, "the source", &m.Source)
 	default:
-		return fmt.Errorf("unknown word %q: want text, bytes, size, content, id or source", word)
+		return fmt.Errorf("unknown word %q: want text, blocks, size, content, id or source", word)
 	}
 }
 
-func describeBytes(m *session.Message, w *words) error {
-	digits, err := w.bare("the bytes")
-	if err != nil {
-		return err
+func describeBlocks(m *session.Message, w *words) error {
+	m.Content = nil
+	for !w.done() {
+		raw, err := hex.DecodeString(w.peek())
+		if err != nil {
+			break // another word
+		}
+		m.Content = append(m.Content, session.Text{Text: string(raw)})
+		w.take(w.peek())
 	}
-	var raw []byte
-	if _, err := fmt.Sscanf(digits, "%x", &raw); err != nil {
-		return fmt.Errorf("bytes: %q is not hexadecimal", digits)
+	if m.Content == nil {
+		return fmt.Errorf("blocks: hexadecimal digits are missing in front of %q", w.rest)
 	}
-	m.Content = session.TextContent(string(raw))
 	return nil
 }
 
