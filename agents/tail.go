@@ -112,12 +112,14 @@ func (a *Agent) readJournal(ctx context.Context, at *place, end bool, yield func
 		d := base
 		d.Execution, d.Reset = p.Execution, at.execution > 0 && p.Execution != at.execution
 		at.execution, at.n = p.Execution, p.N
-		for _, c := range chunksOf(p.Data) {
-			d.Chunk = c
+		if d.Reset && !yield(d, nil) { // its first part holds no chunk
+			return false
+		}
+		d.Reset = false
+		for _, d.Chunk = range chunksOf(p.Data) {
 			if !yield(d, nil) {
 				return false
 			}
-			d.Reset = false
 		}
 	}
 	base.End, base.Execution = true, at.execution
