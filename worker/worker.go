@@ -160,20 +160,11 @@ func (c Config) tap(session, name string, data json.RawMessage) {
 		return
 	}
 	c.Broker.Publish(stream.Frame{Session: session, Kind: stream.KindNotice, Name: name, Data: data, Time: time.Now().UnixMilli(), Provisional: true})
-	for _, d := range c.Definitions {
-		for _, l := range d.Listeners {
-			c.listen(l, plugin.Notice{Session: session, Name: name, Data: data})
-		}
-	}
+	plugin.Tell(c.Definitions, plugin.Notice{Session: session, Name: name, Data: data}, c.listenerFailed)
 }
 
-func (c Config) listen(l plugin.Listener, n plugin.Notice) {
-	defer func() {
-		if r := recover(); r != nil {
-			c.Log.Warn("listener failed", zap.String("notice", n.Name), zap.Any("panic", r))
-		}
-	}()
-	l(n)
+func (c Config) listenerFailed(n plugin.Notice, reason any) {
+	c.Log.Warn("listener failed", zap.String("notice", n.Name), zap.Any("panic", reason))
 }
 
 // hint makes a cancelled activity ask the server at once. See architecture A3.9.
