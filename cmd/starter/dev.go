@@ -160,6 +160,7 @@ func (a *app) workerCmd() *cobra.Command {
 			if err := a.startWorker(cmd.Context(), s, drain); err != nil {
 				return err
 			}
+			s.polled(cmd.Context())
 			if err := a.print(map[string]string{"taskQueue": a.queue, "store": s.store.ID()}, "worker polls "+a.queue); err != nil {
 				return err
 			}
