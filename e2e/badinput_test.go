@@ -114,8 +114,7 @@ func TestAMalformedMessage(t *testing.T) {
 
 func TestAnOversizedMessage(t *testing.T) {
 	p := here(t)
-	w := p.start(nil, "worker", "--log-level", "warn")
-	w.says("worker polls")
+	w := p.workerWith(nil, "--log-level", "warn")
 	a := p.create("a")
 	_, err := a.Followup(t.Context(), agents.Text(strings.Repeat("x", signals.MaxBody+1)))
 	var refused *agents.RefusedError
@@ -176,8 +175,7 @@ func TestADuplicateID(t *testing.T) { // C-039
 
 func TestGarbageSentByHand(t *testing.T) { // A5: a malformed signal never wedges the workflow
 	p := here(t)
-	w := p.start(nil, "worker", "--log-level", "warn")
-	w.says("worker polls")
+	w := p.workerWith(nil, "--log-level", "warn")
 	a := p.create("a")
 	jsonPayload := func(data string) *commonpb.Payloads { return payloads("json/plain", data) }
 	for i, s := range []struct {

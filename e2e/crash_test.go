@@ -202,8 +202,7 @@ func resultText(r session.ToolResult) string {
 
 func TestAWorkerThatIsStoppedHandsOnWhatItDoes(t *testing.T) { // A3.15
 	p := here(t)
-	first := p.start(nil, "worker", "--drain", "1ms")
-	first.says("worker polls")
+	first := p.workerWith(nil, "--drain", "1ms")
 	a := p.create("a")
 	id := send(t, a, "count to 10")
 	streams(t, a, 2)
