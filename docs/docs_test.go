@@ -33,11 +33,27 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	each(t, documents, func(path, text string) {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			if !strings.Contains(m[1], "://") {
-				_, err := os.Stat(filepath.Join(filepath.Dir(path), m[1]))
+				target, err := os.ReadFile(filepath.Join(filepath.Dir(path), m[1]))
+				if info, statErr := os.Stat(filepath.Join(filepath.Dir(path), m[1])); statErr == nil && info.IsDir() {
+					continue
+				}
 				require.NoError(t, err, path)
+				if m[2] != "" {
+					require.Contains(t, anchors(string(target)), m[2], path)
+				}
 			}
 		}
 	})
+}
+
+// anchors are the headings of a document as links name them.
+func anchors(text string) []string {
+	var all []string
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		plain := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		all = append(all, "#"+strings.ReplaceAll(plain, " ", "-"))
+	}
+	return all
 }
 
 // Every verb and every exit code of the program is in cli.md.
