@@ -54,7 +54,7 @@ func runText(t *testing.T, text string) Result {
 	all, err := Parse("f.txt", text)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
-	all[0].patience = 300 * time.Millisecond
+	all[0].patience = 3 * time.Second
 	return all[0].Run(t.Context(), Local())
 }
 
