@@ -94,11 +94,7 @@ func (a *Agent) runningStep(ctx context.Context) (place, error) {
 	if s.Phase != "step" {
 		return place{}, nil
 	}
-	step := s.Step
-	if s.Attempt == 1 {
-		step++ // the proposed one is not entered in the workflow's eyes until it answers
-	}
-	return place{turn: s.Turn, step: step, attempt: s.Attempt, epoch: s.Log.Epoch}, nil
+	return place{turn: s.Turn, step: s.Step, attempt: s.Attempt, epoch: s.Log.Epoch}, nil
 }
 
 // readJournal yields what the journal gained; end says that the attempt is over.

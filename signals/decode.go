@@ -161,11 +161,19 @@ func (c Cancel) normal() (Cancel, error) {
 	if c.Cause == nil {
 		c.Cause = &session.Cause{Kind: session.CauseUser}
 	}
+	return c, c.Validate()
+}
+
+// Validate says whether the cause is one a caller may give; none means the user.
+func (c Cancel) Validate() error {
+	if c.Cause == nil {
+		return nil
+	}
 	switch c.Cause.Kind {
 	case session.CauseUser, session.CauseParent, session.CauseHook:
-		return c, nil
+		return nil
 	default:
-		return c, fmt.Errorf("cancel: cause %q is unknown: use user, parent or hook (to end the agent, use dispose)", c.Cause.Kind)
+		return fmt.Errorf("cancel: cause %q is unknown: use user, parent or hook (to end the agent, use dispose)", c.Cause.Kind)
 	}
 }
 

@@ -141,6 +141,9 @@ func (c Config) options() worker.Options {
 	o := c.Options
 	o.Interceptors = append([]interceptor.WorkerInterceptor{workflows.Interceptor(workflows.Options{Tap: c.tap})}, o.Interceptors...)
 	o.WorkerStopTimeout = c.Drain
+	if o.DeadlockDetectionTimeout == 0 {
+		o.DeadlockDetectionTimeout = 5 * time.Second // a replay of a full inbox on a busy machine is slow, not stuck
+	}
 	// The ticker decides the pace; the throttle only must not hold back a heartbeat that a cancel asked for.
 	o.MaxHeartbeatThrottleInterval = 200 * time.Millisecond
 	if c.Profile == Embedded && o.StickyScheduleToStartTimeout == 0 {

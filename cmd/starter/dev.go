@@ -150,7 +150,7 @@ func (a *app) workerCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "worker",
 		Short:   "Run a worker until SIGTERM or Ctrl-C, then drain",
-		Example: "  starter worker --address temporal.internal:7233 --store s3://sessions",
+		Example: "  starter worker --address temporal.internal:7233 --store /srv/everturn/sessions",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.connect(cmd.Context())
