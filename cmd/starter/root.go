@@ -28,8 +28,9 @@ type app struct {
 	json      bool
 	level     string
 
-	quiet   bool // say nothing about models
-	closers []func()
+	quiet    bool // say nothing about models
+	parallel *int // tool calls in flight, if somebody said so
+	closers  []func()
 }
 
 // defers runs f when the program ends, last first.
