@@ -1,4 +1,4 @@
-# make run    a server, its UI, a worker and a chat, from nothing
+# make run    a server, its UI, a worker and a chat, from nothing; flags go into ARGS="--port 7243"
 # make test   every test, real processes included
 # make check  formatting, vet, static analysis, workflow determinism, race tests
 # make help   this list
@@ -13,7 +13,7 @@ help:
 	@sed -n 's/^# //p' Makefile
 
 run:
-	@$(GO) run ./cmd/starter dev
+	@$(GO) run ./cmd/starter dev $(ARGS)
 
 # The embedded Temporal server. Its first build takes some minutes; Go's build cache keeps it.
 server: $(SERVER)

@@ -75,6 +75,26 @@ func TestAnotherExecutionTakesOverWhereverTheWorkerDied(t *testing.T) { // A3.6
 	}
 }
 
+func TestAStepThatKeepsLosingItsWorkersIsGivenUp(t *testing.T) { // A3.15
+	t.Parallel()
+	b := newBench(t, talks())
+	b.say("a")
+	in := b.in()
+	for range maxLosses {
+		b.dies("stream/end", in)
+	}
+	_, err := b.a.Step(b.ctx, in)
+	var refusal *Refusal
+	require.ErrorAs(t, err, &refusal, "another try cannot mend it")
+	require.Equal(t, work.CodeWorkerLost, refusal.Kind)
+	require.Len(t, b.requests(), maxLosses)
+
+	in.Mode, in.Lost = work.StepSettle, "exhausted"
+	out := b.run(in)
+	require.Equal(t, work.StepFailed, out.Outcome)
+	require.Equal(t, work.CodeWorkerLost, out.Failure.Code)
+}
+
 func TestEvidenceOfADeadExecutionIsKept(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, route(func(m *scripted.Model) {

@@ -169,6 +169,7 @@ func (s *step) tidy(ctx context.Context, before *session.State) {
 type legacy struct {
 	echo    work.Echo
 	begun   *begun // of the latest that called the provider; nil: none did
+	losses  int    // how many called the provider
 	exec    int
 	chunks  []session.Record // what it showed
 	settled *work.StepOut    // of the latest that answered
@@ -203,6 +204,7 @@ func (l *legacy) read(e store.JournalExecution) error {
 		}
 		if p.Begun != nil {
 			l.begun, l.exec, l.chunks = p.Begun, e.Execution, nil
+			l.losses++
 		}
 		if p.Settled != nil {
 			l.settled = p.Settled

@@ -31,8 +31,15 @@ func (s *step) resume(ctx context.Context) (*work.StepOut, error) {
 		s.in.Lost = lostCancelled
 		return s.bury(ctx, left)
 	}
+	if left.losses >= maxLosses {
+		return nil, s.refuse(work.CodeWorkerLost, fmt.Errorf("%d workers in a row were lost while the model answered: the step is given up", left.losses))
+	}
 	return first(ctx, s.inherit(left), s.rebind, s.begin, s.freeze, s.converse)
 }
+
+// maxLosses is how often a model call is made again after its worker was lost: a step that kills its workers must not
+// go on for ever, nor be paid for ever. See architecture A3.15.
+const maxLosses = 5
 
 // again is the answer of an execution that nobody heard.
 func (s *step) again(out work.StepOut) *work.StepOut {

@@ -126,8 +126,12 @@ type CancelOptions struct {
 	By, Text  string        // for the record
 }
 
-// Cancel stops the current turn; an idle agent is left alone. It is durable on return. See spec §3.4.
+// Cancel stops the current turn; an idle agent is left alone. It is durable on return. A cause other than user, parent
+// and hook is a [*RefusedError]. See spec §3.4.
 func (a *Agent) Cancel(ctx context.Context, o CancelOptions) error {
+	if err := o.payload().Validate(); err != nil {
+		return &RefusedError{Code: signals.ErrInvalid, Message: err.Error()}
+	}
 	return a.wrap("cancel", a.client.Backend.Signal(ctx, a.id, signals.CancelTurn, o.payload()))
 }
 

@@ -69,12 +69,31 @@ func (c *Client) Start(ctx context.Context, o CreateOptions) (*Agent, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	if err := c.free(ctx, o.ID); err != nil {
+		return nil, err
+	}
 	err := c.Backend.Start(ctx, o.ID, signals.Create{Definition: o.Definition, Title: o.Title, Provider: o.Provider, Model: o.Model,
 		ReasoningEffort: o.ReasoningEffort, MaxTokens: o.MaxTokens, CWD: o.CWD, Parent: o.Parent})
 	if err != nil {
 		return nil, fmt.Errorf("create agent %s: %w", o.ID, err)
 	}
 	return c.agent(o.ID), nil
+}
+
+// free reports whether a new session can have the id. The log of an agent that has ended stays in the store, and no other
+// session may be mixed into it.
+func (c *Client) free(ctx context.Context, id string) error {
+	_, err := c.Store.Header(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create agent %s: %w", id, err)
+	}
+	if run, err := c.Backend.Describe(ctx, id); err == nil && run.Open {
+		return fmt.Errorf("create agent %s: %w", id, ErrExists)
+	}
+	return &CreateError{Code: "SESSION_ALREADY_EXISTS", Message: fmt.Sprintf("the log of an agent %q that has ended is in the store: choose another id", id)}
 }
 
 func (o CreateOptions) validate() error {

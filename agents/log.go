@@ -36,6 +36,9 @@ func (a *Agent) Log(ctx context.Context, from int64) iter.Seq2[session.Record, e
 
 // heads asks the agent where its log is, or the store if no worker answers.
 func (a *Agent) heads(ctx context.Context) (store.Head, []session.Record, error) {
+	if polls, err := a.client.Backend.Workers(ctx); err == nil && !polls {
+		return a.storeHead(ctx)
+	}
 	short, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	var l signals.Log

@@ -94,11 +94,7 @@ func (a *Agent) runningStep(ctx context.Context) (place, error) {
 	if s.Phase != "step" {
 		return place{}, nil
 	}
-	step := s.Step
-	if s.Attempt == 1 {
-		step++ // the proposed one is not entered in the workflow's eyes until it answers
-	}
-	return place{turn: s.Turn, step: step, attempt: s.Attempt, epoch: s.Log.Epoch}, nil
+	return place{turn: s.Turn, step: s.Step, attempt: s.Attempt, epoch: s.Log.Epoch}, nil
 }
 
 // readJournal yields what the journal gained; end says that the attempt is over.
@@ -112,12 +108,14 @@ func (a *Agent) readJournal(ctx context.Context, at *place, end bool, yield func
 		d := base
 		d.Execution, d.Reset = p.Execution, at.execution > 0 && p.Execution != at.execution
 		at.execution, at.n = p.Execution, p.N
-		for _, c := range chunksOf(p.Data) {
-			d.Chunk = c
+		if d.Reset && !yield(d, nil) { // its first part holds no chunk
+			return false
+		}
+		d.Reset = false
+		for _, d.Chunk = range chunksOf(p.Data) {
 			if !yield(d, nil) {
 				return false
 			}
-			d.Reset = false
 		}
 	}
 	base.End, base.Execution = true, at.execution

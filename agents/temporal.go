@@ -213,6 +213,8 @@ func typed(err error) error {
 		app      *temporal.ApplicationError
 		deadline *serviceerror.DeadlineExceeded
 		failed   *serviceerror.QueryFailed
+
+		precondition *serviceerror.FailedPrecondition
 	)
 	switch {
 	case err == nil:
@@ -230,6 +232,8 @@ func typed(err error) error {
 		return fmt.Errorf("%w in time: %w", ErrNoWorker, err)
 	case errors.As(err, &failed):
 		return fmt.Errorf("query: %s", failed.Message)
+	case errors.As(err, &precondition) && strings.Contains(precondition.Message, "no poller"):
+		return fmt.Errorf("%w: %w", ErrNoWorker, err)
 	default:
 		return err
 	}

@@ -1,9 +1,12 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -111,8 +114,7 @@ func TestAMalformedMessage(t *testing.T) {
 
 func TestAnOversizedMessage(t *testing.T) {
 	p := here(t)
-	w := p.start(nil, "worker", "--log-level", "warn")
-	w.says("worker polls")
+	w := p.workerWith(nil, "--log-level", "warn")
 	a := p.create("a")
 	_, err := a.Followup(t.Context(), agents.Text(strings.Repeat("x", signals.MaxBody+1)))
 	var refused *agents.RefusedError
@@ -173,8 +175,7 @@ func TestADuplicateID(t *testing.T) { // C-039
 
 func TestGarbageSentByHand(t *testing.T) { // A5: a malformed signal never wedges the workflow
 	p := here(t)
-	w := p.start(nil, "worker", "--log-level", "warn")
-	w.says("worker polls")
+	w := p.workerWith(nil, "--log-level", "warn")
 	a := p.create("a")
 	jsonPayload := func(data string) *commonpb.Payloads { return payloads("json/plain", data) }
 	for i, s := range []struct {
@@ -350,5 +351,64 @@ func TestAStoreThatTheCallerDoesNotShare(t *testing.T) {
 	r := p.run("log", a.ID(), "--store", p.path("elsewhere"))
 	require.Equal(t, 7, r.code, "%s %s", r.out, r.err)
 	require.Contains(t, r.err, "store")
+	goesOn(t, p, a)
+}
+
+func TestTwoCreateTheSameAgent(t *testing.T) { // C-288
+	p := here(t)
+	p.worker()
+	codes := make(chan int)
+	for range 2 {
+		x := p.start(nil, "create", p.id("a"))
+		go func() { <-x.ended; codes <- x.cmd.ProcessState.ExitCode() }()
+	}
+	require.ElementsMatch(t, []int{0, 6}, []int{<-codes, <-codes}, "exactly one wins")
+	goesOn(t, p, p.agent(p.id("a")))
+}
+
+func TestAnUnknownNamespace(t *testing.T) {
+	p := here(t)
+	for _, args := range [][]string{{"list"}, {"create", "a"}, {"worker"}, {"show", "a"}} {
+		line := p.fails(5, append(args, "--namespace", "nosuch")...)
+		require.Contains(t, line, "nosuch")
+	}
+}
+
+func TestAStoreThatCannotBeOpened(t *testing.T) {
+	p := here(t)
+	file := p.write("file", "")
+	for _, location := range []string{file, filepath.Join(file, "below"), "nosuch://bucket"} {
+		line := p.fails(7, "list", "--store", location)
+		require.Contains(t, line, location)
+	}
+}
+
+func TestADamagedStore(t *testing.T) {
+	p := here(t)
+	w := p.worker()
+	a := p.create("a")
+	goesOn(t, p, a)
+	require.Zero(t, w.stop())
+	saved := map[string]string{}
+	require.NoError(t, filepath.WalkDir(p.path("store"), func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && strings.Contains(path, "segments") {
+			raw, err := os.ReadFile(path)
+			saved[path] = string(raw)
+			return errors.Join(err, os.WriteFile(path, []byte("damaged"), 0o600))
+		}
+		return err
+	}))
+	require.NotEmpty(t, saved)
+	line := p.fails(7, "log", a.ID())
+	require.Contains(t, line, a.ID())
+	p.worker()
+	send(t, a, "please echo something")
+	until(t, "the agent says that its log cannot be read", func() bool {
+		s, err := a.State(t.Context())
+		return err == nil && s.LastError != nil && strings.Contains(s.LastError.Message, "damaged")
+	})
+	for path, raw := range saved {
+		require.NoError(t, os.WriteFile(path, []byte(raw), 0o600))
+	}
 	goesOn(t, p, a)
 }

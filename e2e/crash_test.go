@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,6 +20,7 @@ func TestAWorkerKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	p := here(t)
 	first := p.worker()
 	a := p.create("a")
+	shown := p.start(nil, "tail", a.ID())
 	id := send(t, a, "count to 10")
 	seen := streams(t, a, 4)
 	first.kill()
@@ -34,6 +37,8 @@ func TestAWorkerKilledInTheMiddleOfAnAnswer(t *testing.T) {
 	require.Equal(t, "WORKER_LOST", attempts[0].Failure.Code)
 	require.Equal(t, seen, textOf(records, attempts[0].ChunkSeqs)[:len(seen)], "what was shown is in the log")
 	require.Len(t, textOf(records, sourcesOf[session.AssistantMessage](t, records)), 11, "the answer cites its own chunks only")
+	shown.says("(the answer starts again)")
+	shown.says(counted)
 }
 
 // requireNothingDoubled checks a log of one turn with one answer.
@@ -197,8 +202,7 @@ func resultText(r session.ToolResult) string {
 
 func TestAWorkerThatIsStoppedHandsOnWhatItDoes(t *testing.T) { // A3.15
 	p := here(t)
-	first := p.start(nil, "worker", "--drain", "1ms")
-	first.says("worker polls")
+	first := p.workerWith(nil, "--drain", "1ms")
 	a := p.create("a")
 	id := send(t, a, "count to 10")
 	streams(t, a, 2)
@@ -207,4 +211,44 @@ func TestAWorkerThatIsStoppedHandsOnWhatItDoes(t *testing.T) { // A3.15
 	require.Equal(t, counted, said(t, a, id).Text)
 	idle(t, a)
 	requireNothingDoubled(t, p.records(a.ID()), "count to 10")
+}
+
+func TestManyAgentsAndAKilledWorker(t *testing.T) {
+	p := here(t)
+	first := p.worker()
+	p.worker()
+	const agentCount, turns = 6, 3
+	var asked sync.WaitGroup
+	answers := make([][]string, agentCount)
+	for i := range agentCount {
+		a := p.create(fmt.Sprint(i))
+		asked.Go(func() {
+			for n := range turns {
+				id, err := a.Followup(t.Context(), agents.Text(fmt.Sprintf("please echo %d.%d", i, n)))
+				if err == nil {
+					var answer agents.Answer
+					answer, err = a.Await(t.Context(), id)
+					answers[i] = append(answers[i], answer.Text)
+				}
+				if err != nil {
+					t.Errorf("agent %d: %v", i, err)
+				}
+			}
+		})
+	}
+	until(t, "half of the work is done", func() bool { return has[session.TurnEnd](t, p.agent(p.id("2"))) })
+	first.kill()
+	p.worker()
+	asked.Wait()
+	for i := range agentCount {
+		a := p.agent(p.id(fmt.Sprint(i)))
+		idle(t, a)
+		for n := range turns {
+			require.Equal(t, fmt.Sprintf("The echo tool says: %d.%d", i, n), answers[i][n])
+		}
+		records := p.records(a.ID())
+		require.Len(t, all[session.UserMessage](records), turns)
+		require.Len(t, all[session.AssistantMessage](records), 2*turns)
+		require.Len(t, all[session.ToolResult](records), turns)
+	}
 }

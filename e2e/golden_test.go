@@ -47,12 +47,20 @@ func TestTheGoldenLogHoldsBetweenProcesses(t *testing.T) { // C-001: server, wor
 
 func TestADeviationFromTheGoldenLogIsShown(t *testing.T) {
 	p := here(t)
-	p.worker()
-	loop := p.create("loop", "--definition", golden.Definition).ID()
-	p.ok("followup", loop, "please echo twice")
-	p.ok("wait", loop)
-	err := golden.Check(p.records(loop))
-	require.ErrorContains(t, err, "deviates")
+	records, err := session.ParseLog([]byte(p.ok("demo", "--local", "--json")))
+	require.NoError(t, err)
+	require.NoError(t, golden.Check(records))
+	for what, mutate := range map[string]func(r []session.Record) []session.Record{
+		"an event is missing":     func(r []session.Record) []session.Record { return append(r[:9], r[10:]...) },
+		"an event is there twice": func(r []session.Record) []session.Record { return append(r, r[34]) },
+		"the log is cut":          func(r []session.Record) []session.Record { return r[:30] },
+		"two events are swapped":  func(r []session.Record) []session.Record { r[5], r[6] = r[6], r[5]; return r },
+		"it does not begin at 0":  func(r []session.Record) []session.Record { r[0].Seq = 1; return r },
+		"an event cites nothing":  func(r []session.Record) []session.Record { r[13].Sources = nil; r[13].Surface = nil; return r },
+	} {
+		require.Error(t, golden.Check(mutate(append([]session.Record(nil), records...))), what)
+	}
+	err = golden.Check(records[:34])
 	require.ErrorContains(t, err, "want "+golden.Trace)
 	require.ErrorContains(t, err, "have IS+(next-turn:a) TS1")
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -162,4 +163,49 @@ func TestATerminatedAgent(t *testing.T) {
 	}
 	records := p.records(a.ID())
 	require.True(t, strings.HasPrefix(trace(records), "IS+(next-turn:please echo still here) TS1"), "the log stays: %s", trace(records))
+}
+
+func TestAnIdleAgentWithALongHistoryMovesOn(t *testing.T) { // A3.11: past 1,000 events
+	p := here(t)
+	p.worker()
+	a := p.create("a")
+	first, _ := p.runOf(a.ID())
+	_, err := a.Receipt(t.Context(), signals.Inject, agents.Message{ID: "kept", RequestID: "r1", Text: "context"}, "", false)
+	require.NoError(t, err)
+	turns := 0
+	until(t, "the agent moves to a new run", func() bool {
+		turns++
+		require.Equal(t, fmt.Sprintf("The echo tool says: %d", turns), ask(t, a, fmt.Sprintf("please echo %d", turns)).Text)
+		idle(t, a)
+		run, _ := p.runOf(a.ID())
+		return run != first
+	})
+	r, err := a.Receipt(t.Context(), signals.Inject, agents.Message{ID: "kept", RequestID: "r1", Text: "context"}, "", false)
+	require.NoError(t, err)
+	require.Equal(t, signals.Duplicate, r.Disposition, "receipts came along")
+	goesOn(t, p, a)
+	records := p.records(a.ID())
+	require.Len(t, all[session.TurnEnd](records), turns+1)
+	require.Len(t, all[session.RequestHeader](records), 1, "a rollover is invisible in the log")
+	require.Len(t, p.runs(a.ID()), 2)
+}
+
+func TestAFullInboxMovesOnAndIsRead(t *testing.T) { // A3.4
+	p := here(t)
+	p.worker()
+	a := p.create("a")
+	for n := 0; n < 999; n += signals.MaxBatch {
+		var b signals.Batch
+		for i := n; i < min(n+signals.MaxBatch, 999); i++ {
+			b.Acts = append(b.Acts, signals.Act{Act: signals.Inject, Send: &signals.Send{ID: fmt.Sprintf("%036d", i), Text: strings.Repeat("context ", 100)}})
+		}
+		_, err := a.Act(t.Context(), signals.BatchActs, b)
+		require.NoError(t, err)
+	}
+	idle(t, a)
+	first, _ := p.runOf(a.ID())
+	p.cancelNatively(a.ID(), "") // idle: only the run is renewed
+	p.renewed(a.ID(), first)
+	goesOn(t, p, a)
+	require.Len(t, all[session.UserMessage](p.records(a.ID())), 1000)
 }

@@ -81,8 +81,14 @@ func (p *place) store() *store.Store {
 // worker starts a worker process and returns when the server has seen it.
 func (p *place) worker(env ...string) *process {
 	p.t.Helper()
+	return p.workerWith(env, "--drain", "5s")
+}
+
+// workerWith is worker with flags.
+func (p *place) workerWith(env []string, flags ...string) *process {
+	p.t.Helper()
 	since := time.Now()
-	x := p.start(env, "worker", "--drain", "5s")
+	x := p.start(env, append([]string{"worker"}, flags...)...)
 	x.says("worker polls")
 	until(p.t, "the worker polls", func() bool {
 		d, err := p.sdk.DescribeTaskQueue(p.t.Context(), p.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"flag"
 	"os"
 	"path/filepath"
@@ -34,7 +33,8 @@ func (p *place) replay(id string) {
 func replayer(t *testing.T) worker.WorkflowReplayer {
 	t.Helper()
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
-		Interceptors: []interceptor.WorkerInterceptor{workflows.Interceptor(workflows.Options{})},
+		Interceptors:             []interceptor.WorkerInterceptor{workflows.Interceptor(workflows.Options{})},
+		DisableDeadlockDetection: true, // it measures time, and a busy machine is no defect
 	})
 	require.NoError(t, err)
 	workflows.Register(r)
@@ -44,10 +44,10 @@ func replayer(t *testing.T) worker.WorkflowReplayer {
 // runs are the histories of all runs of an agent, the first one first.
 func (p *place) runs(id string) []*historypb.History {
 	p.t.Helper()
-	d, err := p.sdk.DescribeWorkflowExecution(context.WithoutCancel(p.t.Context()), id, "")
+	d, err := p.sdk.DescribeWorkflow(p.t.Context(), id, "")
 	require.NoError(p.t, err)
 	var out []*historypb.History
-	for run := d.GetWorkflowExecutionInfo().GetFirstRunId(); run != ""; {
+	for run := d.RawResponse.GetWorkflowExecutionInfo().GetFirstRunId(); run != ""; {
 		h := p.history(id, run)
 		out = append(out, h)
 		last := h.GetEvents()[len(h.GetEvents())-1]

@@ -141,8 +141,7 @@ func TestAKeyAppearsNowhere(t *testing.T) {
 	v := newVendor(t, refusal(http.StatusUnauthorized, "invalid_api_key"), broken(), refusal(http.StatusInternalServerError, "server_error"),
 		answer(llmtest.EndStop, text("all ", "well")))
 	env := append(v.env(key), "ANTHROPIC_API_KEY="+key, "DEEPSEEK_API_KEY="+key)
-	w := p.start(env, "worker", "--log-level", "debug")
-	w.says("worker polls")
+	w := p.workerWith(env, "--log-level", "debug")
 	a := p.create("a")
 	require.Equal(t, "AUTH", ask(t, a, "with a bad key").Outcome.Error.Code)
 	require.Equal(t, "all well", ask(t, a, "with a cut stream, then an error, then an answer").Text)

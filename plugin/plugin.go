@@ -78,6 +78,16 @@ const DefaultMaxResultBytes = 50_000
 // DefaultMaxParallelTools bounds the tool calls in flight. See spec §4.8.
 const DefaultMaxParallelTools = 10
 
+// LimitParallelTools bounds the calls in flight by a number that somebody configured: it must be positive, 1 means one at a
+// time. See spec §4.8.
+func (d *Definition) LimitParallelTools(n int) error {
+	if n < 1 {
+		return fmt.Errorf("definition %s: %d tool calls in flight: use a positive number (the default is %d)", d.Name, n, DefaultMaxParallelTools)
+	}
+	d.MaxParallelTools = n
+	return nil
+}
+
 // Validate names the first field that is wrong and how to mend it.
 func (d *Definition) Validate() error {
 	if d.Name == "" {

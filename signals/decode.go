@@ -81,6 +81,18 @@ func (s Send) Validate(act string) error {
 	if n := s.Size(); s.Body == nil && n > MaxRaw {
 		return fmt.Errorf("%s: the message is %d bytes; at most %d fit into a signal: store it first, or send a file name", act, n, MaxRaw)
 	}
+	return s.loggable(act)
+}
+
+// loggable refuses what the log would: content or a source that is not lossless JSON. On the wire it would be mended
+// silently. See spec §3.1.3.
+func (s Send) loggable(act string) error {
+	if len(s.Content) == 0 && s.Source == nil {
+		return nil
+	}
+	if _, err := (session.Inbox{}).Insert(s.Target, s.Message("new")); err != nil {
+		return fmt.Errorf("%s: %w", act, err)
+	}
 	return nil
 }
 
@@ -149,11 +161,19 @@ func (c Cancel) normal() (Cancel, error) {
 	if c.Cause == nil {
 		c.Cause = &session.Cause{Kind: session.CauseUser}
 	}
+	return c, c.Validate()
+}
+
+// Validate says whether the cause is one a caller may give; none means the user.
+func (c Cancel) Validate() error {
+	if c.Cause == nil {
+		return nil
+	}
 	switch c.Cause.Kind {
 	case session.CauseUser, session.CauseParent, session.CauseHook:
-		return c, nil
+		return nil
 	default:
-		return c, fmt.Errorf("cancel: cause %q is unknown: use user, parent or hook (to end the agent, use dispose)", c.Cause.Kind)
+		return fmt.Errorf("cancel: cause %q is unknown: use user, parent or hook (to end the agent, use dispose)", c.Cause.Kind)
 	}
 }
 

@@ -141,6 +141,9 @@ func (c Config) options() worker.Options {
 	o := c.Options
 	o.Interceptors = append([]interceptor.WorkerInterceptor{workflows.Interceptor(workflows.Options{Tap: c.tap})}, o.Interceptors...)
 	o.WorkerStopTimeout = c.Drain
+	if o.DeadlockDetectionTimeout == 0 {
+		o.DeadlockDetectionTimeout = 5 * time.Second // a replay of a full inbox on a busy machine is slow, not stuck
+	}
 	// The ticker decides the pace; the throttle only must not hold back a heartbeat that a cancel asked for.
 	o.MaxHeartbeatThrottleInterval = 200 * time.Millisecond
 	if c.Profile == Embedded && o.StickyScheduleToStartTimeout == 0 {
@@ -160,20 +163,11 @@ func (c Config) tap(session, name string, data json.RawMessage) {
 		return
 	}
 	c.Broker.Publish(stream.Frame{Session: session, Kind: stream.KindNotice, Name: name, Data: data, Time: time.Now().UnixMilli(), Provisional: true})
-	for _, d := range c.Definitions {
-		for _, l := range d.Listeners {
-			c.listen(l, plugin.Notice{Session: session, Name: name, Data: data})
-		}
-	}
+	plugin.Tell(c.Definitions, plugin.Notice{Session: session, Name: name, Data: data}, c.listenerFailed)
 }
 
-func (c Config) listen(l plugin.Listener, n plugin.Notice) {
-	defer func() {
-		if r := recover(); r != nil {
-			c.Log.Warn("listener failed", zap.String("notice", n.Name), zap.Any("panic", r))
-		}
-	}()
-	l(n)
+func (c Config) listenerFailed(n plugin.Notice, reason any) {
+	c.Log.Warn("listener failed", zap.String("notice", n.Name), zap.Any("panic", reason))
 }
 
 // hint makes a cancelled activity ask the server at once. See architecture A3.9.

@@ -30,7 +30,7 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 		err := replay(t, file)
 		if strings.HasPrefix(filepath.Base(file), "bad-") {
 			bad++
-			require.ErrorContains(t, err, "nondeterministic", file)
+			require.ErrorContains(t, err, "TMPRL1100", file) // the SDK's code for a workflow that is not deterministic
 			continue
 		}
 		good++
@@ -51,7 +51,8 @@ func TestAReplayerWithoutTheInterceptorSaysWhatIsMissing(t *testing.T) {
 func replay(t *testing.T, file string) error {
 	t.Helper()
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
-		Interceptors: []interceptor.WorkerInterceptor{workflows.Interceptor(workflows.Options{})},
+		Interceptors:             []interceptor.WorkerInterceptor{workflows.Interceptor(workflows.Options{})},
+		DisableDeadlockDetection: true, // it measures time, and a busy machine is no defect
 	})
 	require.NoError(t, err)
 	workflows.Register(r)

@@ -15,11 +15,19 @@ import (
 // View is the state as callers see it. The local engine answers with the same function.
 func View(s *driver.State) signals.State {
 	return signals.State{
-		ID: s.Session, Definition: s.Definition, Title: s.Title, Parent: s.Parent, Model: s.Model, Status: status(s), Turn: s.Turn, Step: s.Step,
+		ID: s.Session, Definition: s.Definition, Title: s.Title, Parent: s.Parent, Model: s.Model, Status: status(s), Turn: s.Turn, Step: step(s),
 		Attempt: s.Attempt, Phase: string(s.Phase), Cancel: s.Cancelled, WaitingFor: waitingFor(s), Inbox: inbox(s), Calls: calls(s),
 		Deferred: deferred(s), Children: []string{}, Maintenance: maintenance(s), Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
 		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError,
 	}
+}
+
+// step is the step that runs or ran last; while a proposed one is being entered it is that one.
+func step(s *driver.State) int {
+	if s.Phase == driver.Stepping && !s.StepOpen {
+		return s.Step + 1
+	}
+	return s.Step
 }
 
 func status(s *driver.State) string {
@@ -39,7 +47,7 @@ func waitingFor(s *driver.State) string {
 	case driver.Birth:
 		return "a worker to set the agent up"
 	case driver.Stepping:
-		return fmt.Sprintf("the model (turn %d step %d attempt %d)", s.Turn, max(s.Step, 1), s.Attempt)
+		return fmt.Sprintf("the model (turn %d step %d attempt %d)", s.Turn, step(s), s.Attempt)
 	case driver.Retrying:
 		return fmt.Sprintf("retry %d at %s", s.Retry.Number, time.UnixMilli(s.Retry.DueMS).UTC().Format(time.RFC3339))
 	case driver.Tools:
@@ -211,7 +219,7 @@ func (a *agent) transition(t driver.Transition) {
 // details is what the Temporal UI shows of the agent; it costs no history.
 func (a *agent) details() {
 	s := a.driver.State()
-	text := fmt.Sprintf("**%s** · turn %d step %d · %s", status(s), s.Turn, s.Step, s.Definition)
+	text := fmt.Sprintf("**%s** · turn %d step %d · %s", status(s), s.Turn, step(s), s.Definition)
 	if w := waitingFor(s); w != "" {
 		text += "\n\nwaits for " + w
 	}

@@ -30,7 +30,7 @@ func (a *app) conformanceCmd() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&s.dir, "dir", "conformance/testdata", "folder of the scenario files")
 	f.StringVar(&s.target, "target", "local", "local or server")
-	f.StringVar(&s.run, "run", "", "only scenarios whose `id  title` matches this regular expression")
+	f.StringVar(&s.run, "run", "", "only scenarios whose id and title matches this regular expression")
 	f.IntVar(&s.parallel, "parallel", 0, "scenarios at a time (default 8)")
 	return cmd
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/everturn/everturn/agents"
+	"github.com/everturn/everturn/plugin"
 	"github.com/spf13/cobra"
 )
 
@@ -147,12 +148,16 @@ func (a *app) showAnswer(id string, answer agents.Answer) error {
 
 func (a *app) workerCmd() *cobra.Command {
 	var drain time.Duration
+	var parallel int
 	cmd := &cobra.Command{
 		Use:     "worker",
 		Short:   "Run a worker until SIGTERM or Ctrl-C, then drain",
-		Example: "  starter worker --address temporal.internal:7233 --store s3://sessions",
+		Example: "  starter worker --address temporal.internal:7233 --store /srv/everturn/sessions",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("max-parallel-tools") {
+				a.parallel = &parallel
+			}
 			s, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
@@ -160,6 +165,7 @@ func (a *app) workerCmd() *cobra.Command {
 			if err := a.startWorker(cmd.Context(), s, drain); err != nil {
 				return err
 			}
+			s.polled(cmd.Context())
 			if err := a.print(map[string]string{"taskQueue": a.queue, "store": s.store.ID()}, "worker polls "+a.queue); err != nil {
 				return err
 			}
@@ -170,6 +176,7 @@ func (a *app) workerCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().DurationVar(&drain, "drain", 10*time.Minute, "how long running work may take to finish after SIGTERM")
+	cmd.Flags().IntVar(&parallel, "max-parallel-tools", plugin.DefaultMaxParallelTools, "tool calls of one step in flight")
 	return cmd
 }
 

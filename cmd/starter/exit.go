@@ -7,6 +7,7 @@ import (
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/internal/store"
+	"go.temporal.io/api/serviceerror"
 )
 
 // The exit codes. They are part of the interface; docs/cli.md lists them.
@@ -48,6 +49,8 @@ func explain(err error) (int, string) {
 		refused *agents.RefusedError
 		create  *agents.CreateError
 		corrupt *store.CorruptError
+		nowhere *serviceerror.NamespaceNotFound
+		away    *serviceerror.Unavailable
 	)
 	line := oneLine(err.Error())
 	switch {
@@ -65,6 +68,10 @@ func explain(err error) (int, string) {
 		return exitRefused, line
 	case errors.As(err, &corrupt):
 		return exitStore, line
+	case errors.As(err, &nowhere):
+		return exitUnreachable, line + " (name another one with --namespace or TEMPORAL_NAMESPACE)"
+	case errors.As(err, &away):
+		return exitUnreachable, "temporal does not answer: " + line
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted, ""
 	case isUsage(line):

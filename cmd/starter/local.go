@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/everturn/everturn/activities"
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/internal/local"
 	"github.com/everturn/everturn/internal/stream"
 	"github.com/everturn/everturn/llm"
+	"github.com/everturn/everturn/plugin"
 )
 
 // localClient talks to agents on the local engine: everything in this process, nothing kept.
@@ -21,7 +23,10 @@ func (a *app) localClient(ctx context.Context) (*agents.Client, error) {
 		return nil, err
 	}
 	broker := &stream.Memory{}
-	engine, err := local.New(local.Config{Activities: local.Work(work, objects), Broker: broker})
+	tap := func(session, name string, data json.RawMessage) {
+		plugin.Tell(work.Definitions, plugin.Notice{Session: session, Name: name, Data: data}, nil)
+	}
+	engine, err := local.New(local.Config{Activities: local.Work(work, objects), Broker: broker, Tap: tap})
 	if err != nil {
 		return nil, err
 	}

@@ -23,9 +23,10 @@ func (a *app) logCmd() *cobra.Command {
 		Short:   "Print an agent's log; works with no worker",
 		Example: "  starter log my-agent\n  starter log my-agent --json > my-agent.jsonl\n  starter log my-agent --follow --from 100",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.withAgent(func(ctx context.Context, _ *site, agent *agents.Agent, _ []string) error {
+		RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, _ []string) error {
 			ctx, stop := untilInterrupt(ctx)
 			defer stop()
+			a.noteWithoutWorker(ctx, s)
 			records := agent.Log(ctx, from)
 			if follow {
 				records = agent.Follow(ctx, from)
@@ -37,6 +38,13 @@ func (a *app) logCmd() *cobra.Command {
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "wait for more")
 	cmd.AddCommand(a.verifyCmd())
 	return cmd
+}
+
+// noteWithoutWorker says what a reader does not see while nobody works: what was sent since is safe, but in no log yet.
+func (a *app) noteWithoutWorker(ctx context.Context, s *site) {
+	if polls, err := s.agents.Backend.Workers(ctx); err == nil && !polls {
+		a.note("no worker polls task queue %q: what was sent since the last one is kept by Temporal and joins the log when one runs", a.queue)
+	}
 }
 
 func (a *app) printRecords(ctx context.Context, records iter.Seq2[session.Record, error]) error {

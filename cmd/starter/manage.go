@@ -109,6 +109,9 @@ func (a *app) showCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if run, err := s.agents.Backend.Describe(ctx, agent.ID()); err == nil && !run.Open {
+				state.Status = run.Status // terminated from outside, for example: the state is its last one
+			}
 			text := stateText(state)
 			if link := s.link(agent.ID()); link != "" {
 				text += "\nlink:     " + link
@@ -311,7 +314,8 @@ func (a *app) edited(ctx context.Context, s *site, edit func() (bool, error)) er
 }
 
 // inboxList reads the log, so it works with no worker too.
-func (a *app) inboxList(ctx context.Context, _ *site, agent *agents.Agent, _ []string) error {
+func (a *app) inboxList(ctx context.Context, s *site, agent *agents.Agent, _ []string) error {
+	a.noteWithoutWorker(ctx, s)
 	state, err := agent.Fold(ctx)
 	if err != nil {
 		return err

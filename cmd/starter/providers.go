@@ -106,13 +106,19 @@ func (a *app) definitions(r route) ([]*plugin.Definition, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []*plugin.Definition{{
+	main := &plugin.Definition{
 		Name: assistant, Provider: r.provider, Model: r.model, Tools: all,
 		Sections: []plugin.Section{
 			{Name: "identity", Order: -100, Text: "You are a helpful assistant that works for as long as it takes. Your process may be restarted at any moment without you noticing; people may send you messages while you work."},
 			{Name: "workspace", Order: 100, Text: "Your file tools read and write one workspace folder; paths are relative to it."},
 		},
-	}, golden}, nil
+	}
+	if a.parallel != nil {
+		if err := main.LimitParallelTools(*a.parallel); err != nil {
+			return nil, fail(exitUsage, err)
+		}
+	}
+	return []*plugin.Definition{main, golden}, nil
 }
 
 // workspace is the folder that the file tools are confined to.

@@ -28,8 +28,9 @@ type app struct {
 	json      bool
 	level     string
 
-	quiet   bool // say nothing about models
-	closers []func()
+	quiet    bool // say nothing about models
+	parallel *int // tool calls in flight, if somebody said so
+	closers  []func()
 }
 
 // defers runs f when the program ends, last first.
@@ -59,7 +60,7 @@ Every other command works from any machine that reaches Temporal and the store.`
 		SilenceErrors: true,
 	}
 	f := root.PersistentFlags()
-	f.StringVar(&a.address, "address", "", "Temporal address (default: TEMPORAL_ADDRESS or a profile, then a running `starter dev`)")
+	f.StringVar(&a.address, "address", "", "Temporal address (default: TEMPORAL_ADDRESS or a profile, then a running starter dev)")
 	f.StringVar(&a.namespace, "namespace", "", "Temporal namespace (default: TEMPORAL_NAMESPACE, then \"default\")")
 	f.StringVar(&a.store, "store", "", "where the sessions' bytes are: a folder or URL (default: EVERTURN_STORE, then HOME/store)")
 	f.StringVar(&a.home, "home", "", "folder of the development server and the default store (default: EVERTURN_HOME, then ~/.everturn)")

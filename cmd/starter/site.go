@@ -90,6 +90,24 @@ func (a *app) startWorker(ctx context.Context, s *site, drain time.Duration) err
 	return a.client(s)
 }
 
+// polled waits, for a few seconds at most, until the server has seen the worker: then other programs find it.
+func (s *site) polled(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if ok, err := s.agents.Backend.Workers(ctx); ok || err != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
 // guarded returns a context that ends, with a clear line, when no worker polls any more: a verb never hangs.
 func (s *site) guarded(ctx context.Context, queue, accepted string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)

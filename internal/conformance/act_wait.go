@@ -146,7 +146,11 @@ func parseConfigure(_ *setup, w *words) (act, error) {
 	number, err := w.value("the cap")
 	return quiet(func(r *run, ctx context.Context) error {
 		d := r.definition()
-		if err := json.Unmarshal(number, &d.MaxParallelTools); err != nil {
+		var n int
+		if err := json.Unmarshal(number, &n); err != nil {
+			return err
+		}
+		if err := d.LimitParallelTools(n); err != nil {
 			return err
 		}
 		s, err := r.target.open(ctx, r.world, d)

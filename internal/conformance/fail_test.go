@@ -45,7 +45,7 @@ tool work: text "done"
   refused DUPLICATE_ID
   IS+(next-step:a)
 > configure cap -1
-  fails "MaxParallelTools"
+  fails "tool calls in flight"
   nothing
 `
 
@@ -54,7 +54,7 @@ func runText(t *testing.T, text string) Result {
 	all, err := Parse("f.txt", text)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
-	all[0].patience = 300 * time.Millisecond
+	all[0].patience = 3 * time.Second
 	return all[0].Run(t.Context(), Local())
 }
 
@@ -108,7 +108,7 @@ func TestAWrongObservationFails(t *testing.T) {
 		{"seqs 0–22", "seqs 0–21", "seqs: want 0–21, got 0–22"},
 		{"refused DUPLICATE_ID", "refused INVALID", "refused: want INVALID, got DUPLICATE_ID"},
 		{"  refused DUPLICATE_ID\n", "", "refused (DUPLICATE_ID)"}, // an error nobody looked at
-		{`"MaxParallelTools"`, `"MaxTokens"`, "fails: want"},
+		{`"tool calls in flight"`, `"MaxTokens"`, "fails: want"},
 		{"> inject a\n> inject a\n  refused DUPLICATE_ID\n  IS+(next-step:a)\n", "> inject a\n  nothing\n", "nothing: want nothing, got IS+(next-step:a)"},
 	}
 	failed := map[string]bool{}

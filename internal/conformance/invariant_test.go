@@ -14,7 +14,7 @@ import (
 // played is a sound scenario that has run, its log, and what the model was sent.
 func played(t *testing.T) (*run, []session.Record) {
 	t.Helper()
-	all, err := Parse("f.txt", "# C-900  x\nmodel: text \"ok\"\n> followup a\n> send b next-turn\n> idle\n  status idle\n")
+	all, err := Parse("f.txt", "# C-900  x\nmodel: text \"ok\"\n> followup a\n> idle\n> send b next-turn\n  status idle\n")
 	require.NoError(t, err)
 	r := all[0].begin(Local())
 	t.Cleanup(func() { require.NoError(t, r.leave()) })

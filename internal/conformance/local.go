@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -32,8 +33,12 @@ func (localTarget) open(ctx context.Context, w *world, d *plugin.Definition) (*s
 	if err != nil {
 		return nil, err
 	}
-	engine, err := local.New(local.Config{Broker: w.broker, Tap: tellAll(d), CheckEveryInput: true,
-		Activities: w.localWork(activities.Config{Registry: registry, Definitions: []*plugin.Definition{d}}, objects)})
+	all := []*plugin.Definition{d}
+	tap := func(session, name string, data json.RawMessage) {
+		plugin.Tell(all, plugin.Notice{Session: session, Name: name, Data: data}, nil)
+	}
+	engine, err := local.New(local.Config{Broker: w.broker, Tap: tap, CheckEveryInput: true,
+		Activities: w.localWork(activities.Config{Registry: registry, Definitions: all}, objects)})
 	if err != nil {
 		return nil, err
 	}

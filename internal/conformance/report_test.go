@@ -33,7 +33,7 @@ func loaded(t *testing.T, text string) []*Scenario {
 	all, err := Parse("f.txt", text)
 	require.NoError(t, err)
 	for _, s := range all {
-		s.patience = 300 * time.Millisecond
+		s.patience = 5 * time.Second
 	}
 	return all
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/session"
-	"github.com/everturn/everturn/signals"
 	"github.com/google/uuid"
 )
 
@@ -35,12 +34,6 @@ type run struct {
 	seen    int  // records that were looked at
 	waiters map[string]chan error
 	inserts []string // ids of messages that were accepted
-}
-
-// An outcome is what an act came to.
-type outcome struct {
-	receipt *signals.Receipt
-	err     error
 }
 
 // execute runs a scenario on a target.

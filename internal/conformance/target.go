@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/plugin"
@@ -20,18 +19,4 @@ type Target interface {
 type site struct {
 	client *agents.Client
 	close  func() error // ends the worker; its error is a law that was broken
-}
-
-// tellAll hands a notice to the listeners of a definition, as a worker does: a failing one affects nothing.
-func tellAll(d *plugin.Definition) func(session, name string, data json.RawMessage) {
-	return func(session, name string, data json.RawMessage) {
-		for _, l := range d.Listeners {
-			tell(l, plugin.Notice{Session: session, Name: name, Data: data})
-		}
-	}
-}
-
-func tell(l plugin.Listener, n plugin.Notice) {
-	defer func() { _ = recover() }()
-	l(n)
 }

@@ -172,7 +172,7 @@ func parseGateLog(args []string, rest string) (*watch, error) {
 
 // parseSeqs reads `seqs FIRST–LAST`: the log's numbers, which have no gap.
 func parseSeqs(args []string, rest string) (*watch, error) {
-	return named("seqs", value(args, rest), func(ctx context.Context, r *run) (string, error) {
+	return named("seqs", strings.ReplaceAll(value(args, rest), "-", "–"), func(ctx context.Context, r *run) (string, error) {
 		records, err := r.log(ctx)
 		if err != nil || len(records) == 0 {
 			return "none", err

@@ -60,7 +60,7 @@ var rules = map[string]string{
 
 	// Programs and tests of the whole.
 	"e2e/...": "everything", "bench/...": "everything", "conformance/...": "everything", "examples/...": "everything",
-	"deploy/...": "", "internal/imports": "",
+	"deploy/...": "", "docs": "", "internal/imports": "",
 }
 
 // foreign says which of others' packages only some of ours may import.
