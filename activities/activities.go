@@ -127,6 +127,14 @@ func newKind(d *plugin.Definition) (*kind, error) {
 	return &kind{Definition: d, set: set, manifest: manifestOf(d, set)}, nil
 }
 
+// tool is a tool that the agent of the view can see. See spec §8.2.
+func (k *kind) tool(v plugin.View, name string) (*tools.Tool, bool) {
+	if k.Hides(v, name) {
+		return nil, false
+	}
+	return k.set.Get(name)
+}
+
 // kind finds a definition, or refuses and names the known ones.
 func (a *Activities) kind(name string) (*kind, error) {
 	if k := a.kinds[name]; k != nil {

@@ -15,10 +15,10 @@ const inlineTotal = 64 << 10
 // calls are the tool calls of a message with the traits of their tools. See spec §4.8.1.
 func (s *step) calls(ctx context.Context, content session.Content) ([]work.Call, error) {
 	var out []work.Call
-	total := 0
+	total, view := 0, viewOf(s.kind, s.spec, s.in.Ident.Session, s.in.Turn, s.in.Step)
 	for _, b := range content.ToolCalls() {
 		c := work.Call{ID: b.ID, Name: b.Name, Arguments: b.Arguments, Effect: string(tools.Once), Gated: s.kind.gated(), Posted: s.kind.posted()}
-		if t, ok := s.kind.set.Get(b.Name); ok {
+		if t, ok := s.kind.tool(view, b.Name); ok {
 			c.Parallel = t.ParallelWith(b.Arguments)
 			c.Effect, c.Queue = string(effectOf(t)), t.Queue
 			c.TimeoutMS = timeoutOf(t).Milliseconds()

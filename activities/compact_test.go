@@ -444,11 +444,11 @@ func (b *bench) tailSurface() []session.Record {
 func TestCompactionOptionsAreChecked(t *testing.T) {
 	t.Parallel()
 	for says, c := range map[string]plugin.Compaction{
-		"ThresholdRatio is 1.5":     {ThresholdRatio: 1.5},
-		"ThresholdRatio is -1":      {ThresholdRatio: -1},
-		"RetainRatio is 0.9":        {RetainRatio: 0.9},
-		"MaxTokens is -1":           {MaxTokens: -1},
-		"Provider and Model belong": {Model: "m"},
+		"ThresholdRatio is 1.5":    {ThresholdRatio: 1.5},
+		"ThresholdRatio is -1":     {ThresholdRatio: -1},
+		"RetainRatio is 0.9":       {RetainRatio: 0.9},
+		"MaxTokens is -1":          {MaxTokens: -1},
+		"either Provider or Model": {Model: "m"},
 	} {
 		d := plugin.Definition{Name: "d", Compaction: &c}
 		require.ErrorContains(t, d.Validate(), "definition d: Compaction: "+says)

@@ -130,10 +130,7 @@ func (c *call) materialise(ctx context.Context) (call plugin.ToolCall, invalid *
 	if c.raw, err = c.arguments(ctx); err != nil {
 		return call, nil, err
 	}
-	call = plugin.ToolCall{ID: c.in.Call.ID, Name: c.in.Call.Name}
-	if call.View, err = c.view(ctx); err != nil {
-		return call, nil, err
-	}
+	call = plugin.ToolCall{ID: c.in.Call.ID, Name: c.in.Call.Name, View: c.shown}
 	var failure error
 	if call.Arguments, failure = argumentsOf(c.in.Call.Name, c.raw); failure != nil {
 		out := coded(failure)
@@ -143,13 +140,9 @@ func (c *call) materialise(ctx context.Context) (call plugin.ToolCall, invalid *
 	return call, nil, nil
 }
 
-// view is what gates and listeners may know; nobody listens, nobody needs it.
-func (c *call) view(ctx context.Context) (plugin.View, error) {
-	k := c.kind
-	if !k.gated() && !k.posted() && len(k.ToolExecute)+len(k.ToolResult) == 0 {
-		return plugin.View{}, nil
-	}
-	return c.declaredView(ctx, k, c.in.Ident, c.in.Turn, c.in.Step)
+// watched reports whether anybody wants to know for which agent a call is made.
+func (k *kind) watched() bool {
+	return k.gated() || k.posted() || k.Hide != nil || len(k.ToolExecute)+len(k.ToolResult) > 0
 }
 
 // declaredView is the view outside of a request: its route is the one the agent declares.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/everturn/everturn/internal/store"
+	"github.com/everturn/everturn/plugin"
 	"github.com/everturn/everturn/session"
 )
 
@@ -22,15 +23,15 @@ func (c *call) exclusive(ctx context.Context) []string {
 	var out []string
 	for _, id := range c.in.Later {
 		i := slices.IndexFunc(calls, func(b session.ToolCallBlock) bool { return b.ID == id })
-		if i < 0 || !c.kind.parallel(calls[i]) {
+		if i < 0 || !c.kind.parallel(c.shown, calls[i]) {
 			out = append(out, id)
 		}
 	}
 	return out
 }
 
-func (k *kind) parallel(b session.ToolCallBlock) bool {
-	t, known := k.set.Get(b.Name)
+func (k *kind) parallel(v plugin.View, b session.ToolCallBlock) bool {
+	t, known := k.tool(v, b.Name)
 	return known && t.ParallelWith(b.Arguments)
 }
 

@@ -65,6 +65,7 @@ type features struct {
 	Approval    *plugin.Approval
 	MaxResult   int
 	Tasks       []string
+	Hides       bool
 	Compaction  *plugin.Compaction
 }
 
@@ -86,7 +87,7 @@ type toolFeature struct {
 func digest(d *plugin.Definition, set *tools.Set) string {
 	f := features{
 		Name: d.Name, Route: declaredConfig(d, work.Spec{}), ToolOrder: d.ToolOrder, MaxParallel: d.MaxParallelTools,
-		Gates: gateCounts(d), Approval: d.Approval, MaxResult: d.MaxResultBytes, Tasks: taskNames(d), Compaction: d.Compaction,
+		Gates: gateCounts(d), Approval: d.Approval, MaxResult: d.MaxResultBytes, Tasks: taskNames(d), Hides: d.Hide != nil, Compaction: d.Compaction,
 	}
 	for _, s := range d.Sections {
 		f.Sections = append(f.Sections, sectionFeature{s.Name, s.Text, s.Order, s.Render != nil, s.Complete})

@@ -396,6 +396,28 @@ func TestABrokenPostGateIsAnErrorResult(t *testing.T) { // §4.8, pipeline 7
 	}
 }
 
+func TestACancelOfThePostStage(t *testing.T) { // X10, C-230, C-231
+	t.Parallel()
+	for text, own := range map[string]error{"Error: tool call aborted": nil, "Error: own": errors.New("own")} {
+		var b *bench
+		b = called(t, post(func(ctx context.Context, _ plugin.ToolOutcome, _ nextPost) (plugin.PostDecision, error) {
+			b.cancel()
+			<-ctx.Done()
+			return plugin.PostDecision{}, ctx.Err()
+		}), tool(func(context.Context, anyArgs) (tools.Result, error) {
+			return tools.Result{Contexts: []session.Message{{Content: session.TextContent("kept")}}}, own
+		}))
+		out := b.whole()
+		require.Equal(t, text, out.Content.Text())
+		if own == nil {
+			require.Len(t, out.Contexts, 1)
+		}
+		b.stopped = errors.New("worker draining")
+		_, err := b.a.Tool(b.ctx, b.staged(work.ToolPost, &work.ToolOut{Content: session.Content{}}))
+		require.ErrorIs(t, err, b.stopped)
+	}
+}
+
 func TestADenialIsJudgedAFaultIsNot(t *testing.T) { // C-162
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -528,3 +550,27 @@ func TestCallsSayWhichStagesTheyHave(t *testing.T) {
 		require.Equal(t, c.posted, call.Posted, name)
 	}
 }
+
+func TestAHiddenToolIsUnknown(t *testing.T) { // §8.2, C-294
+	t.Parallel()
+	for name, hide := range map[string]func(plugin.View, string) bool{
+		"hidden":  func(v plugin.View, tool string) bool { return v.Session == sess && tool == "t" },
+		"a panic": func(_ plugin.View, tool string) bool { return tool == "t" || panics() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := called(t, answering(), define(func(d *plugin.Definition) {
+				d.Tools, d.Hide, d.ToolOrder = append(d.Tools, echoTool()), hide, []string{"t", "*"}
+			}))
+			require.Equal(t, work.CodeUnknownTool, b.tool(b.call("t", "{}")).Error.Code)
+			var told []string
+			for _, schema := range b.requests()[0].Tools {
+				told = append(told, schema.Name)
+			}
+			want := map[string][]string{"hidden": {"echo"}}[name] // a panic hides
+			require.Equal(t, want, told)
+		})
+	}
+}
+
+func panics() bool { panic("oh") }

@@ -71,7 +71,7 @@ func (c *call) seen(ctx context.Context, out work.ToolOut) (plugin.ToolOutcome, 
 // judged applies the decision: an acceptance keeps the tool's contexts and adds its own, a block drops the tool's.
 func (c *call) judged(ctx context.Context, out work.ToolOut, d plugin.PostDecision, failure error) (work.ToolOut, error) {
 	if failure != nil {
-		return coded(failure), nil
+		return c.unjudged(ctx, out, failure), nil
 	}
 	contexts, err := c.contexts(ctx, "post", d.Contexts)
 	if err != nil {
@@ -92,6 +92,20 @@ func (c *call) judged(ctx context.Context, out work.ToolOut, d plugin.PostDecisi
 	}
 	out.Contexts = contexts
 	return out, nil
+}
+
+// unjudged is the outcome of a call whose post gate failed. If a cancel was the reason, a success is none any more and
+// a failure keeps its own error. See spec §5 X10.
+func (c *call) unjudged(ctx context.Context, out work.ToolOut, failure error) work.ToolOut {
+	failed := c.failure(ctx, failure)
+	cancelled := failed.Error != nil && failed.Error.Name == nameAbort
+	switch {
+	case cancelled && out.IsError:
+		return out
+	case cancelled:
+		failed.Contexts = out.Contexts
+	}
+	return failed
 }
 
 // replacement is what an acceptance puts in the place of the content, nil for nothing.

@@ -67,7 +67,7 @@ func (c *call) preview(ctx context.Context, text string, limit int) (session.Con
 	if err != nil {
 		return nil, err
 	}
-	_, reads := c.kind.set.Get(tools.ReadArtifactName)
+	_, reads := c.kind.tool(c.shown, tools.ReadArtifactName)
 	shown := excerpt(text, limit, func(omitted, offset int) string { return omission(omitted, len(text), offset, ref.SHA256, reads) })
 	if shown == "" { // not even the note fits
 		return nil, nil

@@ -34,11 +34,71 @@ type SentInput struct {
 	Target  string
 }
 
+// sourceResume is how an incarnation begins that is not the first. See spec §6.1.6.
+const sourceResume = "resume"
+
+// setupAgain gives birth to an agent whose session has a past.
+func (a *Activities) setupAgain(ctx context.Context, in work.SetupIn) (work.SetupOut, error) {
+	k, err := a.kind(in.Ident.Definition)
+	if err != nil {
+		return work.SetupOut{}, err
+	}
+	begin, source := a.forked, "startup"
+	last := LastInputs{}
+	if in.Resume != nil {
+		if last, err = a.lastInputs(ctx, in); err != nil {
+			return work.SetupOut{}, err
+		}
+		in.Spec = specAgain(in.Spec, last.Create)
+		begin, source = func(ctx context.Context, in work.SetupIn) (*work.Inherited, error) { return a.resumed(ctx, in, last) }, sourceResume
+	}
+	if err := a.checkSpec(in.Spec); err != nil {
+		return work.SetupOut{}, a.refuse(work.ErrInvalidSpec, err)
+	}
+	acts, err := a.announce(ctx, k, in, session.Header{ID: in.Ident.Session})
+	if err != nil {
+		return work.SetupOut{}, err
+	}
+	log, err := begin(ctx, in)
+	if err != nil {
+		return work.SetupOut{}, err
+	}
+	spec, err := a.putSpec(ctx, in.Spec)
+	if err != nil {
+		return work.SetupOut{}, err
+	}
+	out := a.born(k, in, spec, acts)
+	out.Source, out.Log = source, log
+	return out, nil
+}
+
+// specAgain is what the agent was created with, as far as the closed run's history still knows.
+func specAgain(given work.Spec, c signals.Create) work.Spec {
+	if c.Definition == "" {
+		return given
+	}
+	return work.Spec{Definition: given.Definition, Title: c.Title, Provider: c.Provider, Model: c.Model,
+		ReasoningEffort: c.ReasoningEffort, MaxTokens: c.MaxTokens, CWD: given.CWD, Parent: c.Parent}
+}
+
+// lastInputs asks the history of the closed run, if there is one.
+func (a *Activities) lastInputs(ctx context.Context, in work.SetupIn) (LastInputs, error) {
+	reader, ok := a.History.(InputReader)
+	if !ok || in.Resume.RunID == "" {
+		return LastInputs{}, nil
+	}
+	last, err := reader.Inputs(ctx, in.Ident.Session, in.Resume.RunID)
+	if err != nil {
+		return last, fmt.Errorf("input of the closed run: %w", err)
+	}
+	return last, nil
+}
+
 // resumed prepares a new incarnation of a session. See spec §7.1.
-func (a *Activities) resumed(ctx context.Context, in work.SetupIn) (*work.Inherited, error) {
+func (a *Activities) resumed(ctx context.Context, in work.SetupIn, last LastInputs) (*work.Inherited, error) {
 	id := in.Ident.Session
 	if _, err := a.Store.Header(ctx, id); errors.Is(err, store.ErrNotFound) {
-		return nil, a.Refuse(work.ErrSessionNotFound, fmt.Errorf("session %q is not in this worker's store", id))
+		return nil, a.refuse(work.ErrSessionNotFound, fmt.Errorf("session %q is not in this worker's store", id))
 	} else if err != nil {
 		return nil, err
 	}
@@ -59,7 +119,7 @@ func (a *Activities) resumed(ctx context.Context, in work.SetupIn) (*work.Inheri
 	if err != nil {
 		return nil, err
 	}
-	late, err := a.lateInputs(ctx, in, head)
+	late, err := a.lateInputs(ctx, in, head, last)
 	if err != nil {
 		return nil, err
 	}
@@ -177,15 +237,7 @@ func pendingOf(messages []session.Message) (out []work.Pending) {
 }
 
 // lateInputs are messages that the closed run accepted and that were never inserted in the log.
-func (a *Activities) lateInputs(ctx context.Context, in work.SetupIn, head store.Head) ([]SentInput, error) {
-	reader, ok := a.History.(InputReader)
-	if !ok || in.Resume.RunID == "" {
-		return nil, nil
-	}
-	last, err := reader.Inputs(ctx, in.Ident.Session, in.Resume.RunID)
-	if err != nil {
-		return nil, fmt.Errorf("input of the closed run: %w", err)
-	}
+func (a *Activities) lateInputs(ctx context.Context, in work.SetupIn, head store.Head, last LastInputs) ([]SentInput, error) {
 	logged := map[string]bool{}
 	for r, err := range a.Store.Facts(ctx, in.Ident.Session, head, 0) {
 		if err != nil {
@@ -237,13 +289,13 @@ func (a *Activities) unlogged(ctx context.Context, sent []SentInput, logged map[
 func (a *Activities) forked(ctx context.Context, in work.SetupIn) (*work.Inherited, error) {
 	id, from := in.Ident.Session, in.Fork
 	if h, err := a.Store.Header(ctx, id); err == nil && !a.bornOf(h, in) {
-		return nil, a.Refuse(work.ErrSessionExists, fmt.Errorf("session %q exists in this store already: choose another id", id))
+		return nil, a.refuse(work.ErrSessionExists, fmt.Errorf("session %q exists in this store already: choose another id", id))
 	} else if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
 	parent, err := a.Store.Header(ctx, from.Session)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, a.Refuse(work.ErrSessionNotFound, fmt.Errorf("session %q is not in this worker's store", from.Session))
+		return nil, a.refuse(work.ErrSessionNotFound, fmt.Errorf("session %q is not in this worker's store", from.Session))
 	}
 	if err != nil {
 		return nil, err
@@ -307,7 +359,7 @@ func (a *Activities) boundary(ctx context.Context, from *work.ForkFrom) (store.H
 func (a *Activities) refuseBoundary(err error) error {
 	var rule *session.RuleError
 	if errors.As(err, &rule) && rule.Rule == session.RuleOpenTurn {
-		return a.Refuse(work.ErrOpenTurn, fmt.Errorf("fork: %w", err))
+		return a.refuse(work.ErrOpenTurn, fmt.Errorf("fork: %w", err))
 	}
-	return a.Refuse(work.ErrBoundary, fmt.Errorf("fork: %w", err))
+	return a.refuse(work.ErrBoundary, fmt.Errorf("fork: %w", err))
 }

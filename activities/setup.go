@@ -32,6 +32,9 @@ func (a *Activities) Setup(ctx context.Context, in work.SetupIn) (work.SetupOut,
 }
 
 func (a *Activities) setup(ctx context.Context, in work.SetupIn) (work.SetupOut, error) {
+	if in.Resume != nil || in.Fork != nil {
+		return a.setupAgain(ctx, in)
+	}
 	k, err := a.enter(ctx, in.Ident)
 	if err != nil {
 		return work.SetupOut{}, err
@@ -51,13 +54,18 @@ func (a *Activities) setup(ctx context.Context, in work.SetupIn) (work.SetupOut,
 	if err != nil {
 		return work.SetupOut{}, err
 	}
+	return a.born(k, in, spec, acts), nil
+}
+
+// born is what every birth answers.
+func (a *Activities) born(k *kind, in work.SetupIn, spec string, acts []work.Act) work.SetupOut {
 	config := declaredConfig(k.Definition, in.Spec)
 	manifest := k.manifest
 	manifest.Profile, manifest.Attributes = a.Profile, a.Attributes
 	return work.SetupOut{
 		Spec: spec, Store: a.Store.ID(), Model: config.Provider + "/" + config.Model,
 		Manifest: manifest, Acts: acts, Worker: a.worker(k),
-	}, nil
+	}
 }
 
 // checkSpec names the field that is wrong and what would be right. See spec §6.1.1, C-100.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/plugin"
 	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/tools"
 )
@@ -47,6 +48,7 @@ type call struct {
 	exec int
 	acts *collector
 
+	shown plugin.View     // what gates and listeners may know, if there are any
 	raw   string          // arguments, once they were read
 	whole session.Content // of the result, if the answer holds only its reference
 }
@@ -57,7 +59,12 @@ func (a *Activities) openCall(ctx context.Context, in work.ToolIn) (*call, error
 		return nil, err
 	}
 	c := &call{Activities: a, in: in, kind: k, exec: a.Execution(ctx)}
-	c.tool, _ = k.set.Get(in.Call.Name)
+	if k.watched() {
+		if c.shown, err = a.declaredView(ctx, k, in.Ident, in.Turn, in.Step); err != nil {
+			return nil, err
+		}
+	}
+	c.tool, _ = k.tool(c.shown, in.Call.Name)
 	c.acts = &collector{definition: k.Name, place: c.place()}
 	return c, nil
 }
