@@ -33,7 +33,7 @@ func (d *Definition) Assemble(ctx context.Context, v View) (Assembled, error) {
 	if out.System, err = d.prompt(ctx, v); err != nil {
 		return Assembled{}, err
 	}
-	if out.Tools, err = d.schemas(); err != nil {
+	if out.Tools, err = d.schemas(v); err != nil {
 		return Assembled{}, err
 	}
 	if out.Contexts, err = d.contexts(ctx, v); err != nil {
@@ -145,12 +145,25 @@ func validName(name string) bool {
 }
 
 // schemas is what the model is told of the tools. See spec §8.2.
-func (d *Definition) schemas() ([]session.ToolSchema, error) {
+func (d *Definition) schemas(v View) ([]session.ToolSchema, error) {
 	set, err := tools.NewSet(d.Tools...)
 	if err != nil {
 		return nil, err
 	}
-	return set.Schemas(d.ToolOrder)
+	all, err := set.Schemas(d.ToolOrder)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(t session.ToolSchema) bool { return d.Hides(v, t.Name) }), nil
+}
+
+// Hides reports whether a tool is kept from the agent; a panic of [Definition.Hide] hides it.
+func (d *Definition) Hides(v View, tool string) bool {
+	if d.Hide == nil {
+		return false
+	}
+	hidden, err := contain(func() (bool, error) { return d.Hide(copyView(v), tool), nil })
+	return hidden || err != nil
 }
 
 // contexts renders what the runtime contexts have to say. See spec §8.6.

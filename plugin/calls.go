@@ -193,10 +193,17 @@ func (d *Definition) DecideResult(ctx context.Context, in ToolOutcome) (PostDeci
 	accept := func(context.Context, ToolOutcome) (PostDecision, error) { return PostDecision{}, nil }
 	same := func(a, b ToolOutcome) bool { return reflect.DeepEqual(a, b) }
 	out, err := runGates("post-execute gate", fixed(d.ToolPostExecute), copyOutcome, same, accept)(ctx, in)
+	if err == nil {
+		err = out.check(in.IsError)
+	}
 	if err != nil {
 		return PostDecision{}, err
 	}
-	return out, out.check(in.IsError)
+	out.Content = cloneContent(out.Content)
+	if len(out.Contexts) > 0 {
+		out.Contexts = cloneMessages(out.Contexts)
+	}
+	return out, nil
 }
 
 // check refuses a decision that says two things.

@@ -52,7 +52,7 @@ func (c Compaction) validate() error {
 	case c.MaxTokens < 0:
 		return fmt.Errorf("MaxTokens is %d: use a positive number, or 0 for 8192", c.MaxTokens)
 	case (c.Provider == "") != (c.Model == ""):
-		return errors.New("Provider and Model belong together: set both, or none for the conversation's route")
+		return errors.New("either Provider or Model is missing: set both, or none for the conversation's route")
 	}
 	return nil
 }

@@ -44,6 +44,9 @@ type Definition struct {
 	Tools            []*tools.Tool
 	ToolOrder        []string // names with one "*" for the rest; empty means by name
 	MaxParallelTools int      // calls in flight, 0 means 10
+	// Hide keeps a tool from an agent: it is absent from the prompt, and a call of it is one of an unknown tool. It should
+	// depend on nothing but session, folder and parameters of the view. See spec §8.2.
+	Hide func(v View, tool string) bool
 
 	PreStep      []PreStepGate
 	Request      []RequestGate
