@@ -12,15 +12,17 @@ import (
 func (d *Driver) afterGate(c *Call, out work.ToolOut) {
 	switch {
 	case d.state.Cancelled != nil: // X11
-		d.finish(c, aborted(work.CodeAbortedBeforeDispatch, "Error: tool call aborted before dispatch", nil))
+		d.finish(c, abortedBeforeDispatch())
 	case out.Verdict == work.Allow:
 		c.State = CallCleared
 	case out.Verdict == work.Ask:
 		d.ask(c, out)
 	case out.Verdict == work.Deny:
 		d.executed(c, out, c.Posted)
-	default: // Fault
+	case out.Verdict == work.Fault && out.IsError:
 		d.finish(c, out)
+	default: // no verdict: the call must not run
+		d.finish(c, gateFailed("it gave no verdict"))
 	}
 }
 
@@ -48,7 +50,7 @@ const (
 
 // onDecided takes a person's answer. A decision about nothing that waits changes nothing.
 func (d *Driver) onDecided(in Decided) {
-	if d.seen(in.Ref, in.Request, in.ID) {
+	if d.seen(in.Ref, in.Request, in.ID) || d.closed(in.Ref, in.ID) {
 		return
 	}
 	c := d.asking(func(a *Approval) bool { return a.ID == in.ID })
@@ -125,10 +127,10 @@ func (d *Driver) abortCalls() {
 		switch c.State {
 		case CallAsking:
 			d.decided(c, cancelled, "", "")
-			d.finish(c, aborted(work.CodeAbortedBeforeDispatch, "Error: tool call aborted before dispatch", nil))
+			d.finish(c, abortedBeforeDispatch())
 		case CallCleared:
-			d.finish(c, aborted(work.CodeAbortedBeforeDispatch, "Error: tool call aborted before dispatch", nil))
-		case CallGating, CallRunning:
+			d.finish(c, abortedBeforeDispatch())
+		case CallGating, CallRunning, CallPosting: // all gates see the signal, §3.4.6
 			if !c.Settle {
 				d.effect(CancelEffect{ID: c.Effect})
 			}

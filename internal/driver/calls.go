@@ -24,8 +24,8 @@ func (d *Driver) callsOwe() bool {
 		d.abortRest() // §5 X9, X10: what never started is answered, in model order
 		return true
 	default:
+		d.dispatchCalls() // before others start: what is cleared comes first in model order
 		d.openCalls()
-		d.dispatchCalls()
 		return d.rollWhileAsking()
 	}
 }
@@ -92,11 +92,11 @@ func (d *Driver) mayRun(i int) bool {
 			return false
 		}
 	}
-	running := d.count(CallRunning)
+	flying := d.count(CallRunning, CallPosting)
 	if !c.Parallel {
-		return running == 0
+		return flying == 0
 	}
-	return running < d.maxParallel() && !d.exclusiveRuns()
+	return flying < d.maxParallel() && !d.exclusiveRuns()
 }
 
 // mayAsk reports whether the pre stage of call i may run now. A call that waits for a person frees its slot, so that
@@ -108,13 +108,13 @@ func (d *Driver) mayAsk(i int) bool {
 			return false
 		}
 	}
-	return !c.Parallel || d.count(CallGating, CallCleared, CallRunning) < d.maxParallel()
+	return !c.Parallel || d.count(CallGating, CallCleared, CallRunning, CallPosting) < d.maxParallel()
 }
 
-// over reports whether the body of a call will not run any more.
+// over reports whether a call holds up no other: its body will not run any more, and its post stage does not run now.
 func (c Call) over() bool {
 	switch c.State {
-	case CallExecuted, CallPosting, CallFinished, CallCommitted:
+	case CallExecuted, CallFinished, CallCommitted:
 		return true
 	default:
 		return false
@@ -230,8 +230,8 @@ func (d *Driver) onToolDone(in ToolDone) {
 // post stage. See spec §5 X10.
 func (d *Driver) afterBody(c *Call, out work.ToolOut) {
 	cancelled := d.state.Cancelled != nil
-	if cancelled && !out.IsError {
-		out = aborted(work.CodeAborted, "Error: tool call aborted", out.Contexts)
+	if cancelled {
+		out = afterCancel(out)
 	}
 	d.executed(c, out, c.Posted && !out.SkipPost && !cancelled)
 }
@@ -257,10 +257,16 @@ func (d *Driver) onToolLost(in ToolLost) {
 	case c.State == CallRunning:
 		d.finish(c, unknownOutcome())
 	case c.State == CallGating && d.state.Cancelled != nil: // X11
-		d.finish(c, aborted(work.CodeAbortedBeforeDispatch, "Error: tool call aborted before dispatch", nil))
+		d.finish(c, abortedBeforeDispatch())
+	case c.State == CallPosting && d.state.Cancelled != nil: // X10: nobody judged a success
+		d.finish(c, afterCancel(*c.Out))
 	default: // a gate that failed on every worker, §4.8, pipeline 4 and 7
-		d.finish(c, work.ToolOut{IsError: true, Content: session.TextContent("Error: a gate of this tool failed: " + clip(in.Message))})
+		d.finish(c, gateFailed(in.Message))
 	}
+}
+
+func gateFailed(why string) work.ToolOut {
+	return work.ToolOut{IsError: true, Content: session.TextContent("Error: a gate of this tool failed: " + clip(why))}
 }
 
 func (d *Driver) finish(c *Call, out work.ToolOut) {
@@ -270,6 +276,18 @@ func (d *Driver) finish(c *Call, out work.ToolOut) {
 func unknownOutcome() work.ToolOut {
 	return work.ToolOut{IsError: true, Content: session.TextContent(session.TextToolOutcomeUnknown),
 		Error: &session.CodedError{Name: session.NameToolOutcomeUnknown, Code: session.CodeToolOutcomeUnknown}}
+}
+
+// afterCancel is what an outcome counts for that comes after a cancel: a failure keeps its own error. See spec §5 X10.
+func afterCancel(out work.ToolOut) work.ToolOut {
+	if out.IsError {
+		return out
+	}
+	return aborted(work.CodeAborted, "Error: tool call aborted", out.Contexts)
+}
+
+func abortedBeforeDispatch() work.ToolOut {
+	return aborted(work.CodeAbortedBeforeDispatch, "Error: tool call aborted before dispatch", nil)
 }
 
 // aborted is the result of a call that a cancel stopped. See spec §5.
@@ -303,12 +321,27 @@ func (d *Driver) commitResult(i int) {
 			Error: &session.CodedError{Name: "InvalidToolOutputError", Code: "INVALID_TOOL_OUTPUT"}}
 		result = d.result(i)
 	}
-	d.log(result, c.Seq)
+	seq := d.log(result, c.Seq)
+	d.project(result, seq, c.Out.Projection)
 	for _, m := range c.Out.Contexts { // §4.8.11
 		d.insertContext(m)
 	}
 	s.Concluded = s.Concluded || c.Out.Concludes && !c.Out.IsError
 	c.State, c.Out = CallCommitted, nil
+}
+
+// project shows the model something shorter in the place of a large result. A projection that cannot be logged is left
+// out: it never fails the call. See spec §9.4.3.
+func (d *Driver) project(result session.ToolResult, seq int64, content session.Content) {
+	if len(content) == 0 {
+		return
+	}
+	block := result.Message.Content[0].(session.ToolResultBlock)
+	block.Content = content
+	result.Message.Content = session.Content{block}
+	if projection, err := loggable(result); err == nil {
+		d.logInPlace(projection, seq)
+	}
 }
 
 // result is the event of a finished call.
@@ -361,7 +394,7 @@ func (d *Driver) abortRest() {
 		c := &s.Calls[i]
 		if c.State == CallWaiting {
 			c.Seq = d.logCall(c)
-			d.finish(c, aborted(work.CodeAbortedBeforeDispatch, "Error: tool call aborted before dispatch", nil))
+			d.finish(c, abortedBeforeDispatch())
 		}
 		d.commitResults()
 	}

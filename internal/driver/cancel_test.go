@@ -13,6 +13,35 @@ const (
 	retried = opened + `
 			step error SERVER retry=1@500 => SS1.1 UM(a) RH(initial) RC CH×1 AA LR(1)
 	`
+	gated = opened + `
+			step calls c1?,c2 => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1)
+	`
+	asking = opened + `
+			step calls c1*?+,c2*? => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1)
+			gate c1 ask deadline=60000 => approval/asked TC(c2)
+			gate c2 ask => approval/asked
+			calls asking,asking
+	`
+	cleared = `
+			born max=2` + opened + `
+			step calls c1*,c2*?,c3*+,c4*+,c5*,c6 => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1) TC(c2)
+			gate c2 ask => approval/asked TC(c3)
+			tool c1 ok => TR(c1) TC(c4)
+			tool c3 ok => TC(c5)
+			grant 1.1.c2 => approval/decided
+			calls committed,cleared,executed,running,running,waiting
+	`
+	posting = cleared + `
+			tool c4 ok
+			tool c2 ok => TR(c2)
+			tool c5 ok
+			calls committed,committed,posting,executed,finished,waiting
+	`
+	stopping = `
+			born stop` + opened + `
+			step ok => SS1.1 UM(a) RH(initial) RC CH×1 AM SE
+			phase stopping
+	`
 	ended = `
 			hold` + opened + `
 			step ok => SS1.1 UM(a) RH(initial) RC CH×1 AM SE TE(completed)

@@ -134,8 +134,8 @@ func checkLoan(s *State) error {
 	l := &s.Log
 	waits := (s.Phase == Stepping || s.Phase == Maintaining) && s.Awaiting == ""
 	boundary := s.Phase == Idle || s.Phase == Claiming || s.Phase == Draining || s.Phase == Tools && s.Roll || waits
-	// A flush of the idle phase may go on while the next activity begins.
-	boundary = boundary || s.Phase == Starting
+	boundary = boundary || s.Phase == Starting // a flush of the idle phase may go on while the next activity begins,
+	boundary = boundary || s.Phase == Stopping // and one for a rollover among calls while the turn ends
 	appends := (s.Phase == Stepping || s.Phase == Maintaining) && s.Awaiting != ""
 	return first(
 		law(implies(l.Lent == "", l.LentN == 0 && !l.Appends && len(l.Waiting) == 0), "leftovers of a loan"),

@@ -20,8 +20,8 @@ func (d *Driver) onHookDone(id string, out work.HookOut) {
 	d.learn(out.Worker, "")
 	d.acts(out.Acts)
 	if s.Phase == Starting {
-		if out.Failure != nil { // contained
-			d.fail(out.Failure)
+		if out.Failure != nil && s.Cancelled == nil { // contained; no error is told of a cancel, §2.5
+			d.fail(failureOf(out.Failure))
 		}
 		s.Phase = Opening
 		return
@@ -36,7 +36,7 @@ func (d *Driver) afterStopping(out work.HookOut) {
 	case s.Cancelled != nil: // X12
 		d.abortTurn()
 	case out.Failure != nil:
-		d.failTurn(out.Failure)
+		d.failTurn(failureOf(out.Failure))
 	case len(s.NextStep) > 0:
 		s.Phase = Claiming
 	default:

@@ -29,8 +29,18 @@ func (l *Log) Next() int64 { return l.Head.Count + int64(len(l.Tail)) }
 
 // log appends an event and returns its seq, or -1 while the log is lent to a writer that appends.
 func (d *Driver) log(e session.Event, sources ...int64) int64 {
+	return d.record(session.NewRecord(d.now, e, sources...))
+}
+
+// logInPlace appends an event that takes the place of one surface node.
+func (d *Driver) logInPlace(e session.Event, node int64) {
+	r := session.NewRecord(d.now, e, node)
+	r.Surface = session.ReplaceOp(node, node)
+	d.record(r)
+}
+
+func (d *Driver) record(r session.Record) int64 {
 	l := &d.state.Log
-	r := session.NewRecord(d.now, e, sources...)
 	if l.Lent != "" && l.Appends {
 		l.Waiting = append(l.Waiting, r)
 		return -1

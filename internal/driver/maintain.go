@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/everturn/everturn/internal/work"
@@ -9,24 +11,37 @@ import (
 
 // onMaintainAsked starts a maintenance task, from true idle only. See spec §3.6.
 func (d *Driver) onMaintainAsked(in MaintainAsked) {
-	if d.seen(in.Ref, in.Request, "") {
+	if d.seen(in.Ref, in.Request, "") || d.closed(in.Ref, "") {
 		return
 	}
 	s := d.state
-	switch {
-	case !slices.Contains(s.Manifest.Tasks, in.Task):
-		d.reply(in.Ref, Receipt{Disposition: Refused, Code: RefusedUnknownTask, Message: "no maintenance task of this name is registered: " + clip(in.Task)})
-		return
-	case s.Phase != Idle || s.Disposing || d.replies > 0:
-		d.reply(in.Ref, Receipt{Disposition: Refused, Code: RefusedBusy, Message: "the agent already has active work: wait until it is idle"})
+	if code, why := d.refusesTask(in); code != "" {
+		d.reply(in.Ref, Receipt{Disposition: Refused, Code: code, Message: why})
 		return
 	}
 	d.remember(in.Request)
 	s.Phase, s.Cancelled, s.IdleHit = Maintaining, nil, false
+	s.Log.Broken = "" // as a wake does, a task tries the store again
 	s.Maintenance = &Maintenance{Ref: in.Ref, Request: in.Request, Task: in.Task, Args: in.Args}
 }
 
-// maintain lends the log to the task as soon as it is free.
+// refusesTask reports why a task cannot be started now; empty means it can.
+func (d *Driver) refusesTask(in MaintainAsked) (code, why string) {
+	s := d.state
+	switch {
+	case s.Phase != Idle || s.Disposing:
+		return RefusedBusy, "the agent already has active work: wait until it is idle"
+	case !slices.Contains(s.Manifest.Tasks, in.Task):
+		return RefusedUnknownTask, "no maintenance task of this name is registered: " + clip(in.Task)
+	case len(in.Args) > MaxMessage:
+		return RefusedTooLarge, fmt.Sprintf("the arguments take %d bytes, more than %d: store them and send the reference", len(in.Args), MaxMessage)
+	case len(in.Args) > 0 && !json.Valid(in.Args):
+		return RefusedInvalid, "the arguments are not JSON"
+	}
+	return "", ""
+}
+
+// maintain lends the log to the task as soon as it is free and the tail is short. See architecture A3.4.
 func (d *Driver) maintain() bool {
 	s := d.state
 	switch {
@@ -36,6 +51,12 @@ func (d *Driver) maintain() bool {
 		d.endMaintenance(work.MaintainOut{Failure: &session.Failure{Code: work.CodeAborted, Message: "cancelled before it began"}})
 		return true
 	case s.Log.Lent != "":
+		return false
+	case s.Log.Bytes > work.TailLimit && s.Log.Broken != "":
+		d.endMaintenance(work.MaintainOut{Failure: &session.Failure{Code: work.CodeStore, Message: s.Log.Broken}})
+		return true
+	case s.Log.Bytes > work.TailLimit:
+		d.persist(false)
 		return false
 	}
 	id := d.effectID("maintain")
@@ -53,6 +74,7 @@ func (d *Driver) onMaintainDone(in MaintainDone) {
 		return
 	}
 	d.giveBack(in.Out.Head)
+	s.Awaiting = ""
 	d.learn(in.Out.Worker, "")
 	d.acts(in.Out.Acts)
 	d.endMaintenance(in.Out)

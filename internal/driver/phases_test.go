@@ -26,6 +26,9 @@ var situations = []situation{
 	{"idle", Idle, `inject p => IS+(next-step:p)`},
 	{"idle/flush", Idle, "hold\ninject p => IS+(next-step:p)"},
 	{"idle/broken", Idle, "hold\ninject p => IS+(next-step:p)\npersist fail\nrelease"},
+	{"maintaining", Maintaining, "inject p => IS+(next-step:p)\nmaintain t"},
+	{"maintaining/flush", Maintaining, "hold\ninject p => IS+(next-step:p)\nmaintain t"},
+	{"starting", Starting, "born start\ninject p => IS+(next-step:p)\nfollowup a => IS+(next-turn:a)"},
 	{"opening", Opening, ""},
 	{"claiming", Claiming, "hold\ninject p => IS+(next-step:p)\nfollowup a => IS+(next-turn:a) TS1"},
 	{"claiming/roll", Claiming, called + "inject p => IS+(next-step:p)\ntool c1 ok => TR(c1)\nroll\ntool c2 ok => TR(c2) SE"},
@@ -34,6 +37,12 @@ var situations = []situation{
 	{"step/long tail", Stepping, retried + "hold\ninject p text=20000 => IS+(next-step:p)\ninject q text=20000 => IS+(next-step:q)\ntimer retry => LRS(1)"},
 	{"retry", Retrying, retried + "inject p => IS+(next-step:p)"},
 	{"tools", Tools, called + "inject p => IS+(next-step:p)"},
+	{"tools/gating", Tools, gated + "inject p => IS+(next-step:p)"},
+	{"tools/asking", Tools, asking + "inject p => IS+(next-step:p)"},
+	{"tools/cleared", Tools, cleared + "inject p => IS+(next-step:p)"},
+	{"tools/posting", Tools, posting + "inject p => IS+(next-step:p)"},
+	{"tools/roll", Tools, asking + "inject p => IS+(next-step:p)\nroll"},
+	{"stopping", Stopping, stopping + "inject p => IS+(next-step:p)"},
 	{"draining", Draining, ended + "inject p => IS+(next-step:p)"},
 	{"draining/failed", Draining, failed + "inject p => IS+(next-step:p)"},
 	{"closed", Closed, "inject p => IS+(next-step:p)\ndispose"},
@@ -42,73 +51,115 @@ var situations = []situation{
 // What becomes of an input. An answer is given to the effect that runs, if there is one; a stale answer is dropped
 // everywhere.
 const (
-	handled = "+"       // the state changes
-	noop    = "="       // answered, and nothing changes
-	dropped = "."       // nothing at all
-	closed  = "CLOSED"  // refused
-	invalid = "INVALID" // refused: an answer cannot be part of a batch, and only a batch gets between wake and turn/start
+	handled = "+"            // the state changes
+	noop    = "="            // answered, and nothing changes
+	dropped = "."            // nothing at all
+	closed  = "CLOSED"       // refused
+	invalid = "INVALID"      // refused: an answer cannot be part of a batch, and only a batch gets between wake and turn/start
+	unasked = "UNKNOWN_CALL" // refused
+	busy    = "BUSY"         // refused
 )
 
-// everyInput has a row for every input and a column for every situation, in order.
-var everyInput = map[string][]string{
-	//                birth    idle     /flush   /broken  opening  claiming /roll    step     /settle  /long    retry    tools    draining /failed  closed
-	"Sent":          {handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, closed},
-	"Removed":       {handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, closed},
-	"Replaced":      {handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, closed},
-	"Cleared":       {handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, closed},
-	"CancelAsked":   {noop, noop, noop, noop, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, noop},
-	"DisposeAsked":  {handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, handled, noop},
-	"Batch":         {handled, handled, handled, handled, invalid, handled, handled, handled, handled, handled, handled, handled, handled, handled, closed},
-	"Born":          {handled, dropped, dropped, dropped, invalid, dropped, dropped, dropped, dropped, dropped, dropped, dropped, dropped, dropped, dropped},
-	"StepDone":      {dropped, dropped, dropped, dropped, invalid, dropped, dropped, handled, handled, dropped, dropped, dropped, dropped, dropped, dropped},
-	"StepLost":      {dropped, dropped, dropped, dropped, invalid, dropped, dropped, handled, handled, dropped, dropped, dropped, dropped, dropped, dropped},
-	"ToolDone":      {dropped, dropped, dropped, dropped, invalid, dropped, dropped, dropped, dropped, dropped, dropped, handled, dropped, dropped, dropped},
-	"ToolLost":      {dropped, dropped, dropped, dropped, invalid, dropped, dropped, dropped, dropped, dropped, dropped, handled, dropped, dropped, dropped},
-	"Persisted":     {dropped, dropped, handled, dropped, invalid, handled, dropped, dropped, dropped, handled, dropped, dropped, handled, handled, dropped},
-	"PersistFailed": {dropped, dropped, handled, dropped, invalid, handled, dropped, dropped, dropped, handled, dropped, dropped, handled, handled, dropped},
-	"TimerFired":    {dropped, dropped, dropped, handled, invalid, dropped, dropped, dropped, dropped, dropped, handled, dropped, dropped, dropped, dropped},
-	"RollAsked":     {handled, handled, handled, handled, invalid, handled, dropped, handled, handled, handled, handled, handled, handled, handled, dropped},
-	"Resumed":       {dropped, dropped, dropped, handled, invalid, dropped, handled, dropped, dropped, dropped, handled, dropped, dropped, dropped, dropped},
+// everyInput has a row for every input: what it comes to, and the situations in which it comes to something else.
+var everyInput = map[string]struct {
+	mostly string
+	but    map[string]string // situations, separated by commas
+}{
+	"Sent":          {handled, map[string]string{"closed": closed}},
+	"Removed":       {handled, map[string]string{"closed": closed}},
+	"Replaced":      {handled, map[string]string{"closed": closed}},
+	"Cleared":       {handled, map[string]string{"closed": closed}},
+	"Batch":         {handled, map[string]string{"closed": closed, "opening": invalid}},
+	"CancelAsked":   {handled, map[string]string{"birth,idle,idle/flush,idle/broken,closed": noop}},
+	"DisposeAsked":  {handled, map[string]string{"closed": noop}},
+	"Decided":       {unasked, map[string]string{"tools/asking,tools/roll": handled, "closed": closed}},
+	"MaintainAsked": {busy, map[string]string{"idle,idle/flush,idle/broken": handled, "closed": closed, "opening": invalid}},
+	"Born":          {dropped, map[string]string{"birth": handled, "opening": invalid}},
+	"StepDone":      {dropped, map[string]string{"step,step/settling": handled, "opening": invalid}},
+	"StepLost":      {dropped, map[string]string{"step,step/settling": handled, "opening": invalid}},
+	"ToolDone":      {dropped, map[string]string{"tools,tools/gating,tools/cleared,tools/posting": handled, "opening": invalid}},
+	"ToolLost":      {dropped, map[string]string{"tools,tools/gating,tools/cleared,tools/posting": handled, "opening": invalid}},
+	"HookDone":      {dropped, map[string]string{"starting,stopping": handled, "opening": invalid}},
+	"HookLost":      {dropped, map[string]string{"starting,stopping": handled, "opening": invalid}},
+	"MaintainDone":  {dropped, map[string]string{"maintaining": handled, "opening": invalid}},
+	"MaintainLost":  {dropped, map[string]string{"maintaining": handled, "opening": invalid}},
+	"Persisted":     {dropped, map[string]string{flushes: handled, "opening": invalid}},
+	"PersistFailed": {dropped, map[string]string{flushes: handled, "opening": invalid}},
+	"TimerFired":    {dropped, map[string]string{"idle/broken,retry,tools/asking,tools/roll": handled, "opening": invalid}},
+	"RollAsked":     {handled, map[string]string{"claiming/roll,tools/roll,closed": dropped, "opening": invalid}},
+	"Resumed":       {dropped, map[string]string{"idle/broken,claiming/roll,retry,tools/asking,tools/roll": handled, "opening": invalid}},
 }
 
-// TestEveryPhaseTakesEveryInput checks the table against the driver, and the table against the source: a phase or an
-// input that is added needs its entry.
+const flushes = "idle/flush,maintaining/flush,claiming,step/long tail,draining,draining/failed"
+
+// expected is what the table says of an input in a situation.
+func expected(t *testing.T, s situation, kind string) string {
+	row := everyInput[kind]
+	for names, what := range row.but {
+		if slices.Contains(strings.Split(names, ","), s.name) {
+			return what
+		}
+	}
+	require.NotEmpty(t, row.mostly, "input %s has no row in this test", kind)
+	return row.mostly
+}
+
+// TestEveryPhaseTakesEveryInput checks the table against the driver, and the table against the source: a phase, a state
+// of a call or an input that is added needs its entry.
 func TestEveryPhaseTakesEveryInput(t *testing.T) {
 	t.Parallel()
-	phases, inputs := closedSums(t)
-	covered := map[Phase]bool{}
+	sums := closedSums(t)
+	covered, names := map[string]bool{}, map[string]bool{}
 	for _, s := range situations {
-		covered[s.phase] = true
+		names[s.name], covered["phase "+string(s.phase)] = true, true
+		for _, c := range reach(t, s).state().Calls {
+			covered["call "+string(c.State)] = true
+		}
 	}
-	for _, p := range phases {
-		require.True(t, covered[Phase(p)], "phase %s has no situation in this test", p)
+	for _, p := range sums.phases {
+		require.True(t, covered["phase "+p], "phase %s has no situation in this test", p)
 	}
-	require.Len(t, everyInput, len(inputs))
-	for _, kind := range inputs {
-		row, ok := everyInput[kind]
-		require.True(t, ok, "input %s has no row in this test", kind)
-		require.Len(t, row, len(situations), kind)
-		for i, s := range situations {
+	for _, c := range sums.calls {
+		require.True(t, covered["call "+c], "call state %q has no situation in this test", c)
+	}
+	require.Len(t, everyInput, len(sums.inputs))
+	for kind, row := range everyInput {
+		for exceptions := range row.but {
+			for name := range strings.SplitSeq(exceptions, ",") {
+				require.True(t, names[name], "%s: no situation %q", kind, name)
+			}
+		}
+	}
+	for _, kind := range sums.inputs {
+		for _, s := range situations {
 			t.Run(s.name+"/"+kind, func(t *testing.T) {
 				t.Parallel()
-				require.Equal(t, row[i], outcome(t, s, kind))
+				require.Equal(t, expected(t, s, kind), outcome(t, s, kind))
 			})
 		}
 	}
 }
 
-// outcome feeds one input and says what happened.
-func outcome(t *testing.T, s situation, kind string) string {
+// reach makes a world in a situation.
+func reach(t *testing.T, s situation) *world {
 	w := unborn(t)
-	if s.phase != Birth {
+	if s.phase != Birth && !strings.Contains(s.text, "born") {
 		w.born(0)
 	}
+	if s.phase != Opening {
+		runLines(w, s.text)
+		require.Equal(t, s.phase, w.state().Phase)
+		w.hold = true
+	}
+	return w
+}
+
+// outcome feeds one input and says what happened.
+func outcome(t *testing.T, s situation, kind string) string {
+	w := reach(t, s)
 	if s.phase == Opening {
 		return inBatch(w, kind)
 	}
-	runLines(w, s.text)
-	require.Equal(t, s.phase, w.state().Phase)
-	w.hold = true
 	ids := map[string]string{}
 	for _, r := range w.open {
 		name, _, _ := strings.Cut(r.id, "-")
@@ -216,9 +267,28 @@ func (w *world) inputOf(kind string, ids map[string]string) []Input {
 		return answer("persist", func(id string) Input { return Persisted{ID: id, Out: w.persistOut(id)} })
 	case "PersistFailed":
 		return answer("persist", func(id string) Input { return PersistFailed{ID: id, Message: "disk full"} })
+	case "Decided":
+		for _, c := range w.state().Calls {
+			if c.State == CallAsking {
+				return []Input{Decided{Ref: "r", ID: c.Ask.ID, Grant: true}}
+			}
+		}
+		return []Input{Decided{Ref: "r", ID: "1.1.c1", Grant: true}}
+	case "MaintainAsked":
+		return []Input{MaintainAsked{Ref: "r", Task: "t"}}
+	case "MaintainDone":
+		return answer("maintain", func(id string) Input { return MaintainDone{ID: id, Out: w.failedTask(id)} })
+	case "MaintainLost":
+		return answer("maintain", func(id string) Input { return MaintainLost{ID: id, Why: LostExhausted} })
+	case "HookDone":
+		return answer("hook", func(id string) Input { return HookDone{ID: id} })
+	case "HookLost":
+		return answer("hook", func(id string) Input { return HookLost{ID: id} })
 	case "TimerFired":
-		if id, ok := ids["flush"]; ok {
-			return []Input{TimerFired{ID: id}}
+		for _, kind := range []string{"flush", "approval"} {
+			if id, ok := ids[kind]; ok {
+				return []Input{TimerFired{ID: id}}
+			}
 		}
 		return answer("retry", func(id string) Input { return TimerFired{ID: id} })
 	}
@@ -236,6 +306,16 @@ func (w *world) failedStep(id string) work.StepOut {
 	return work.StepOut{}
 }
 
+// failedTask is the answer of a task that wrote nothing.
+func (w *world) failedTask(id string) work.MaintainOut {
+	for _, r := range w.open {
+		if e, ok := r.effect.(StartMaintain); ok && r.id == id {
+			return work.MaintainOut{Echo: work.EchoOf(e.In.Head.Count, e.In.Tail), Head: e.In.Head, Failure: &session.Failure{Code: "X"}}
+		}
+	}
+	return work.MaintainOut{}
+}
+
 func (w *world) persistOut(id string) work.PersistOut {
 	for _, r := range w.open {
 		if e, ok := r.effect.(StartPersist); ok && r.id == id {
@@ -245,8 +325,10 @@ func (w *world) persistOut(id string) work.PersistOut {
 	return work.PersistOut{}
 }
 
-// closedSums reads the phases and the inputs from the source.
-func closedSums(t *testing.T) (phases, inputs []string) {
+type sums struct{ phases, calls, inputs []string }
+
+// closedSums reads the phases, the states of a call and the inputs from the source.
+func closedSums(t *testing.T) (out sums) {
 	files := token.NewFileSet()
 	for _, name := range []string{"state.go", "input.go"} {
 		file, err := parser.ParseFile(files, name, nil, 0)
@@ -254,25 +336,28 @@ func closedSums(t *testing.T) (phases, inputs []string) {
 		for _, decl := range file.Decls {
 			switch decl := decl.(type) {
 			case *ast.GenDecl:
-				phases = append(phases, phasesOf(decl)...)
+				out.phases = append(out.phases, constantsOf(decl, "Phase")...)
+				out.calls = append(out.calls, constantsOf(decl, "CallState")...)
 			case *ast.FuncDecl:
 				if decl.Name.Name == "isInput" {
-					inputs = append(inputs, decl.Recv.List[0].Type.(*ast.Ident).Name)
+					out.inputs = append(out.inputs, decl.Recv.List[0].Type.(*ast.Ident).Name)
 				}
 			}
 		}
 	}
-	require.NotEmpty(t, phases)
-	require.NotEmpty(t, inputs)
-	slices.Sort(inputs)
-	return phases, inputs
+	require.NotEmpty(t, out.phases)
+	require.NotEmpty(t, out.calls)
+	require.NotEmpty(t, out.inputs)
+	slices.Sort(out.inputs)
+	return out
 }
 
-func phasesOf(decl *ast.GenDecl) []string {
+// constantsOf are the values of the constants of a type.
+func constantsOf(decl *ast.GenDecl, kind string) []string {
 	var out []string
 	for _, spec := range decl.Specs {
 		if v, ok := spec.(*ast.ValueSpec); ok {
-			if id, ok := v.Type.(*ast.Ident); ok && id.Name == "Phase" {
+			if id, ok := v.Type.(*ast.Ident); ok && id.Name == kind {
 				out = append(out, strings.Trim(v.Values[0].(*ast.BasicLit).Value, `"`))
 			}
 		}

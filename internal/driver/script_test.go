@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,14 +22,19 @@ import (
 //	remove ID, replace OLD NEW, clear, cancel [user|parent|disposed|hook:WHY] [keep] [native], dispose [native]
 //	batch ACT; ACT; …
 //	step ok|calls C1,C2*|max-tokens|empty-message|error CODE|reject|empty|fail CODE|cancelled|cut|aa …
-//	     (* is a parallel call; chunks=N users=A,B acts=steer:b,cancel:user retry=N@MS again entered committed unwritten)
-//	tool ID ok|error CODE|failed [ctx=a,b] [concludes] [acts=…]
-//	lost step|tool ID cancelled|exhausted|unavailable
-//	hold, release, persist, persist fail, timer KIND, roll, resume, born [max=N]
+//	     (chunks=N users=A,B acts=steer:b,cancel:user retry=N@MS again entered committed unwritten)
+//	     (a call may have marks: * parallel, ? gated, + posted)
+//	gate ID allow|deny|fault|ask|nothing [deadline=MS] [acts=…] [exclusive=c2]
+//	tool|post ID ok|error CODE|failed [ctx=a,b] [concludes] [acts=…] [exclusive=c2] [skip] [projection]
+//	grant|deny APPROVAL [req=R], maintain TASK [req=R] [args=N]
+//	hook ok|fail CODE [acts=…], task ok|fail CODE [writes=N] [acts=…]
+//	lost step|hook|task|tool ID cancelled|exhausted|unavailable
+//	hold, release, persist, persist fail, timer KIND, wait MS, roll, resume, born [max=N] [start] [stop] [acts=…]
 //
 // and what must be seen:
 //
 //	status A,B  notes N N  receipt D  open E E  stopped E E  pending step:a,b turn:c  phase P  closed [canceled]
+//	calls S,S  delay KIND MS  result JSON|CODE
 type script struct{ name, text string }
 
 func runScripts(t *testing.T, scripts []script) {
@@ -98,6 +105,16 @@ func (w *world) look(line string) bool {
 		got = showPending(w.state())
 	case "phase":
 		got = string(w.state().Phase)
+	case "calls":
+		got = showCalls(w.state().Calls)
+	case "delay":
+		kind, _, _ := strings.Cut(rest, " ")
+		got = fmt.Sprintf("%s %d", kind, w.find(kind).effect.(StartTimer).DelayMS)
+	case "result":
+		got = string(w.receipt.Result)
+		if f := w.receipt.Failure; f != nil {
+			got += f.Code
+		}
 	case "closed":
 		require.NotNil(w.t, w.closed, "%s\n%s", line, w.showPath())
 		if w.closed.Canceled {
@@ -159,9 +176,20 @@ func (w *world) showOpen(cancelled bool) string {
 	return strings.Join(out, " ")
 }
 
+func showCalls(calls []Call) string {
+	var out []string
+	for _, c := range calls {
+		out = append(out, string(cmp.Or(c.State, "waiting")))
+	}
+	return strings.Join(out, ",")
+}
+
 func modeOf(kind, mode, lost string) string {
-	if mode == "" {
+	switch {
+	case mode == "":
 		return kind
+	case lost == "":
+		return mode
 	}
 	return fmt.Sprintf("%s(%s)", mode, lost)
 }
@@ -239,8 +267,24 @@ func (w *world) act(line string) {
 	switch a.at(0) {
 	case "step":
 		w.stepDone(w.parseAnswer(a))
-	case "tool":
-		w.toolDone(a.at(1), parseTool(a))
+	case "tool", "gate", "post":
+		w.stageDone(a)
+	case "hook":
+		out := work.HookOut{Acts: parseActs(a.list("acts")), Worker: work.Worker{Rules: 1}}
+		if a.at(1) == "fail" {
+			out.Failure = &session.Failure{Code: a.at(2), Message: "failed"}
+		}
+		w.feed(HookDone{ID: w.take("hook").id, Out: out})
+	case "task":
+		out := work.MaintainOut{Acts: parseActs(a.list("acts")), Result: json.RawMessage(`{"n":1}`), Worker: work.Worker{Rules: 1}}
+		if a.at(1) == "fail" {
+			out.Result, out.Failure = nil, failure(a.at(2))
+		}
+		w.taskDone(a.num("writes"), out)
+	case "wait":
+		ms, err := strconv.ParseInt(a.at(1), 10, 64)
+		require.NoError(w.t, err)
+		w.now += ms
 	case "lost":
 		w.lost(a)
 	case "hold":
@@ -257,7 +301,8 @@ func (w *world) act(line string) {
 	case "resume":
 		w.rollover()
 	case "born":
-		w.born(a.num("max"))
+		w.bornAs(work.SetupOut{Acts: parseActs(a.list("acts")),
+			Manifest: work.Manifest{MaxParallel: a.num("max"), SessionStart: a.has("start"), TurnStopping: a.has("stop")}})
 	default:
 		w.feed(w.input(a, w.ref()))
 	}
@@ -301,6 +346,14 @@ func (w *world) input(a words, ref string) Input {
 		return c
 	case "dispose":
 		return DisposeAsked{Ref: ref, Request: req, Native: a.has("native")}
+	case "grant", "deny":
+		return Decided{Ref: ref, Request: req, ID: a.at(1), Grant: a.at(0) == "grant", By: "somebody", Reason: a.at(2)}
+	case "maintain":
+		in := MaintainAsked{Ref: ref, Request: req, Task: a.at(1)}
+		if n := a.num("args"); n > 0 {
+			in.Args = json.RawMessage(`"` + strings.Repeat("x", n) + `"`)
+		}
+		return in
 	}
 	w.failf("unknown act %v", a.plain)
 	return nil
@@ -346,8 +399,9 @@ func (w *world) parseAnswer(a words) answer {
 	case "calls":
 		out.outcome, out.finish = work.StepMessage, session.FinishToolCalls
 		for id := range strings.SplitSeq(a.at(2), ",") {
-			name, parallel := strings.CutSuffix(id, "*")
-			out.calls = append(out.calls, work.Call{ID: name, Name: "echo", Arguments: "{}", Parallel: parallel})
+			name := strings.TrimRight(id, "*?+")
+			out.calls = append(out.calls, work.Call{ID: name, Name: "echo", Arguments: "{}",
+				Parallel: strings.Contains(id, "*"), Gated: strings.Contains(id, "?"), Posted: strings.Contains(id, "+")})
 		}
 	case "max-tokens":
 		out.outcome, out.finish = work.StepMessage, session.FinishMaxTokens
@@ -389,7 +443,11 @@ func failure(code string) *session.Failure {
 }
 
 func parseTool(a words) work.ToolOut {
-	out := work.ToolOut{Content: session.TextContent("result"), Concludes: a.has("concludes"), Acts: parseActs(a.list("acts"))}
+	out := work.ToolOut{Content: session.TextContent("result"), Concludes: a.has("concludes"), Acts: parseActs(a.list("acts")),
+		SkipPost: a.has("skip"), Exclusive: a.list("exclusive")}
+	if a.has("projection") {
+		out.Projection = session.TextContent("res…")
+	}
 	switch a.at(2) {
 	case "error":
 		out.IsError, out.Error = true, &session.CodedError{Name: "Error", Code: a.at(3)}
@@ -402,6 +460,25 @@ func parseTool(a words) work.ToolOut {
 	return out
 }
 
+// stageDone answers the stage of a call that the line names.
+func (w *world) stageDone(a words) {
+	w.t.Helper()
+	mode := w.tool(a.at(1)).effect.(StartTool).In.Mode
+	want := map[string][]string{"gate": {work.ToolGate}, "tool": {work.ToolRun, work.ToolSettle}, "post": {work.ToolPost}}
+	require.Contains(w.t, want[a.at(0)], mode, w.showPath())
+	out := parseTool(a)
+	if a.at(0) == "gate" {
+		out.Verdict, out.Content, out.DeadlineMS = a.at(2), nil, int64(a.num("deadline"))
+		switch a.at(2) {
+		case work.Deny, work.Fault:
+			out.IsError, out.Content = true, session.TextContent("Error: no")
+		case "nothing":
+			out.Verdict = ""
+		}
+	}
+	w.toolDone(a.at(1), out)
+}
+
 func (w *world) toolDone(callID string, out work.ToolOut) {
 	w.t.Helper()
 	r := w.tool(callID)
@@ -410,8 +487,15 @@ func (w *world) toolDone(callID string, out work.ToolOut) {
 }
 
 func (w *world) lost(a words) {
-	if a.at(1) == "step" {
+	switch a.at(1) {
+	case "step":
 		w.feed(StepLost{ID: w.take("step").id, Why: Lost(a.at(2)), Message: "gone"})
+		return
+	case "hook":
+		w.feed(HookLost{ID: w.take("hook").id, Message: "gone"})
+		return
+	case "task":
+		w.feed(MaintainLost{ID: w.take("maintain").id, Why: Lost(a.at(2)), Message: "gone"})
 		return
 	}
 	r := w.tool(a.at(2))

@@ -76,8 +76,46 @@ func newWorld(t testing.TB) *world {
 }
 
 func (w *world) born(maxParallel int) {
+	w.bornAs(work.SetupOut{Manifest: work.Manifest{MaxParallel: maxParallel}})
+}
+
+// bornAs answers Setup; every definition here has a maintenance task t.
+func (w *world) bornAs(out work.SetupOut) {
 	w.take("setup")
-	w.feed(Born{Out: work.SetupOut{Spec: "spec", Store: "store", Manifest: work.Manifest{Rules: 1, MaxParallel: maxParallel}, Worker: work.Worker{Rules: 1}}})
+	out.Spec, out.Store, out.Worker, out.Manifest.Rules = "spec", "store", work.Worker{Rules: 1}, 1
+	out.Manifest.Tasks = append(out.Manifest.Tasks, "t")
+	w.feed(Born{Out: out})
+}
+
+// reborn is an agent that inherits the log of another world; mode is resume or fork. See spec §7.1, §7.3.
+func (w *world) reborn(mode string, manifest work.Manifest) *world {
+	w.t.Helper()
+	records := w.log.Records()
+	header := session.Header{Version: session.FormatVersion, ID: "s", CreatedAt: 1}
+	if mode == "fork" {
+		header.ID, header.ParentSession, header.SeedLength = "fork", "s", int64(len(records))
+	}
+	next := &world{t: w.t, now: w.now + 1000, log: session.NewLog(header), ids: map[string]bool{}, replies: map[string]int{}}
+	for _, r := range records {
+		next.append(r)
+	}
+	seed := session.NewRecord(w.now, session.EndSeed{})
+	seed.Seq = int64(len(records))
+	next.append(seed)
+	next.tracer.Inbox, next.traced = next.log.State().Inbox(), len(records)+1
+	var effects []Effect
+	next.d, effects = New(State{Session: header.ID, Definition: "def"}, work.SetupIn{Spec: work.Spec{Definition: "def"}}, next.now)
+	next.carryOut(effects)
+	turn, _ := next.log.State().Turn()
+	from := &work.Inherited{Epoch: 2, Head: next.head(), Turn: turn}
+	for _, m := range next.tracer.Inbox.NextTurn {
+		from.NextTurn = append(from.NextTurn, work.Pending{ID: m.ID, Bytes: len(m.Text())})
+	}
+	for _, m := range next.tracer.Inbox.NextStep {
+		from.NextStep = append(from.NextStep, work.Pending{ID: m.ID, Bytes: len(m.Text())})
+	}
+	next.bornAs(work.SetupOut{Manifest: manifest, Source: "resume", Log: from})
+	return next
 }
 
 func (w *world) state() *State { return w.d.State() }
@@ -218,7 +256,13 @@ func (w *world) carryOut(effects []Effect) {
 		case StartTool:
 			w.start(e.In.ID, e)
 		case StartTimer:
+			w.checkDeadline(e)
 			w.start(e.ID, e)
+		case StartHook:
+			w.start(e.In.ID, e)
+		case StartMaintain:
+			w.checkLent(e.In.Head, e.In.Tail, work.TailLimit+work.InlineLimit)
+			w.start(e.In.ID, e)
 		case CancelEffect:
 			w.cancelEffect(e.ID)
 		case Reply:
@@ -266,6 +310,15 @@ func (w *world) cancelEffect(id string) {
 		}
 	}
 	w.failf("%s is cancelled, but does not run", id)
+}
+
+// checkDeadline: the time that a person has left is kept, whatever run counts it.
+func (w *world) checkDeadline(e StartTimer) {
+	for _, c := range w.state().Calls {
+		if c.Ask != nil && c.Ask.Timer == e.ID && e.DelayMS != max(0, c.Ask.DueMS-w.now) {
+			w.failf("call %s is due in %d ms, the timer says %d", c.ID, c.Ask.DueMS-w.now, e.DelayMS)
+		}
+	}
 }
 
 // checkLent compares what is lent with the log.
@@ -322,6 +375,9 @@ func (w *world) note(n Notify) {
 	case map[string]string:
 		if name == "status" {
 			return // [Transition] says the same
+		}
+		if source := data["source"]; source != "" && source != "startup" {
+			name += "(" + source + ")"
 		}
 	}
 	if n.Data != nil {
@@ -383,7 +439,7 @@ func (w *world) checkQuiet() {
 	switch s := w.state(); {
 	case s.Quiet() && busy:
 		w.failf("idle, but %s runs", w.open[0].id)
-	case !s.Quiet() && !busy && !s.Rolling:
+	case !s.Quiet() && !busy && !s.Rolling && !slices.ContainsFunc(s.Calls, func(c Call) bool { return c.State == CallAsking }):
 		w.failf("not idle, but nothing runs")
 	}
 }
@@ -394,7 +450,8 @@ func (w *world) checkWake(before string, in Input) {
 	switch in := in.(type) {
 	case Sent:
 		refused := w.receipt.Disposition == Refused || w.receipt.Disposition == Duplicate
-		if in.Wakeup && !refused && before == StatusIdle && s.Phase != Birth && !s.Disposing && s.Status() != StatusRunning {
+		held := s.Phase == Birth || s.Phase == Maintaining || s.Disposing
+		if in.Wakeup && !refused && before == StatusIdle && !held && s.Status() != StatusRunning {
 			w.failf("a wake while idle did not start the driver")
 		}
 		if !in.Wakeup && before == StatusIdle && s.Phase != Birth && s.Status() != StatusIdle {
@@ -404,9 +461,9 @@ func (w *world) checkWake(before string, in Input) {
 		if before == StatusIdle && s.Status() == StatusRunning {
 			w.failf("an edit started the driver")
 		}
-	case CancelAsked:
+	case CancelAsked, MaintainAsked:
 		if before == StatusIdle && s.Status() == StatusRunning {
-			w.failf("a cancel started the driver")
+			w.failf("a cancel or a task started the driver")
 		}
 	}
 }
@@ -446,7 +503,8 @@ func nextLatch(now latch, before State, in Input, r Receipt) latch {
 	switch in := in.(type) {
 	case Sent:
 		cancelled := before.Cancelled != nil && before.Cancelled.Kind != session.CauseDisposed
-		waits := before.Phase == Birth || before.Active() && cancelled || before.Phase == Draining && !before.Normal && before.Cancelled == nil
+		waits := before.Phase == Birth || before.Active() && cancelled || before.Phase == Draining && !before.Normal && before.Cancelled == nil ||
+			before.Phase == Maintaining && before.Cancelled == nil
 		if in.Wakeup && r.Disposition != Refused && waits {
 			return latched
 		}
@@ -456,16 +514,30 @@ func nextLatch(now latch, before State, in Input, r Receipt) latch {
 		}
 	case Batch:
 		return unknown
-	case StepDone:
-		if len(in.Out.Acts) > 0 {
-			return unknown
-		}
-	case ToolDone:
-		if len(in.Out.Acts) > 0 {
+	default:
+		if len(actsOf(in)) > 0 {
 			return unknown
 		}
 	}
 	return now
+}
+
+// actsOf are the acts that an answer carries.
+func actsOf(in Input) []work.Act {
+	switch in := in.(type) {
+	case Born:
+		return in.Out.Acts
+	case StepDone:
+		return in.Out.Acts
+	case ToolDone:
+		return in.Out.Acts
+	case HookDone:
+		return in.Out.Acts
+	case MaintainDone:
+		return in.Out.Acts
+	default:
+		return nil
+	}
 }
 
 // find returns the oldest open effect of a kind: setup, step, tool, persist, or the kind of a timer.
@@ -622,6 +694,21 @@ func (w *world) stream(in work.StepIn, a answer, put func(session.Event, ...int6
 	put(session.AssistantMessage{Turn: in.Turn, Step: in.Step, Interrupted: a.interrupted,
 		Message: session.Message{ID: fmt.Sprintf("a%d", w.log.State().Count()), Role: session.RoleAssistant, Content: content,
 			Source: session.Source{Kind: session.SourceModel, Provider: "p", Model: "m"}}}, chunks...)
+}
+
+// taskDone answers the open maintenance task, after it logged n titles.
+func (w *world) taskDone(n int, out work.MaintainOut) {
+	w.t.Helper()
+	r := w.take("maintain")
+	in := r.effect.(StartMaintain).In
+	out.Echo, out.Head = work.EchoOf(in.Head.Count, in.Tail), in.Head
+	for range n {
+		r := session.NewRecord(w.now, session.Feature{Kind: "session/title", Data: json.RawMessage(`{"title":"t"}`)})
+		r.Seq = w.log.State().Count()
+		w.append(r)
+		out.Head = w.head()
+	}
+	w.feed(MaintainDone{ID: r.id, Out: out})
 }
 
 // tool returns the open effect of a call.
