@@ -51,6 +51,7 @@ var rules = map[string]string{
 	// The reference scenario and the suite are made of the scripted model and built-in tools; the local engine of all.
 	"internal/golden":      "everything",
 	"internal/conformance": "everything",
+	"internal/explore":     "everything",
 	"internal/local":       "everything",
 	"everturntest":         "everything",
 	"internal/gateway":     "agents session",
