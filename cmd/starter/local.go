@@ -10,6 +10,7 @@ import (
 	"github.com/everturn/everturn/internal/stream"
 	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/plugin"
+	"github.com/everturn/everturn/tools/builtin"
 )
 
 // localClient talks to agents on the local engine: everything in this process, nothing kept.
@@ -18,7 +19,11 @@ func (a *app) localClient(ctx context.Context) (*agents.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	work, err := a.localWork()
+	store, err := local.OpenStore(objects)
+	if err != nil {
+		return nil, err
+	}
+	work, err := a.localWork(store)
 	if err != nil {
 		return nil, err
 	}
@@ -34,15 +39,11 @@ func (a *app) localClient(ctx context.Context) (*agents.Client, error) {
 	if _, err := engine.StartWorker(); err != nil {
 		return nil, err
 	}
-	store, err := local.OpenStore(objects)
-	if err != nil {
-		return nil, err
-	}
 	return agents.New(agents.Config{Backend: engine, Store: store, Broker: broker})
 }
 
 // localWork is what the engine's worker knows: the program's definitions and providers.
-func (a *app) localWork() (c activities.Config, err error) {
+func (a *app) localWork(blobs builtin.Blobs) (c activities.Config, err error) {
 	r, err := routeFromEnv()
 	if err != nil {
 		return c, err
@@ -50,6 +51,6 @@ func (a *app) localWork() (c activities.Config, err error) {
 	if c.Registry, err = llm.NewRegistry(r.providers...); err != nil {
 		return c, err
 	}
-	c.Definitions, err = a.definitions(r)
+	c.Definitions, err = a.definitions(r, blobs)
 	return c, err
 }

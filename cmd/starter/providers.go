@@ -93,7 +93,7 @@ func scriptedModels() map[string]scripted.Model {
 }
 
 // definitions are the kinds of agents that the program's worker runs.
-func (a *app) definitions(r route) ([]*plugin.Definition, error) {
+func (a *app) definitions(r route, blobs builtin.Blobs) ([]*plugin.Definition, error) {
 	workspace, err := a.workspace()
 	if err != nil {
 		return nil, err
@@ -107,7 +107,8 @@ func (a *app) definitions(r route) ([]*plugin.Definition, error) {
 		return nil, err
 	}
 	main := &plugin.Definition{
-		Name: assistant, Provider: r.provider, Model: r.model, Tools: all,
+		Name: assistant, Provider: r.provider, Model: r.model, Tools: append(all, builtin.ReadArtifact(blobs)),
+		Compaction: &plugin.Compaction{}, Approval: &plugin.Approval{},
 		Sections: []plugin.Section{
 			{Name: "identity", Order: -100, Text: "You are a helpful assistant that works for as long as it takes. Your process may be restarted at any moment without you noticing; people may send you messages while you work."},
 			{Name: "workspace", Order: 100, Text: "Your file tools read and write one workspace folder; paths are relative to it."},

@@ -66,7 +66,7 @@ func (a *app) startWorker(ctx context.Context, s *site, drain time.Duration) err
 	if err != nil {
 		return err
 	}
-	defs, err := a.definitions(r)
+	defs, err := a.definitions(r, s.store)
 	if err != nil {
 		return err
 	}
