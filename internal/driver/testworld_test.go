@@ -96,12 +96,12 @@ func (w *world) reborn(mode string, manifest work.Manifest) *world {
 		header.ID, header.ParentSession, header.SeedLength = "fork", "s", int64(len(records))
 	}
 	next := &world{t: w.t, now: w.now + 1000, log: session.NewLog(header), ids: map[string]bool{}, replies: map[string]int{}}
-	for _, r := range records {
-		next.append(r)
-	}
 	seed := session.NewRecord(w.now, session.EndSeed{})
 	seed.Seq = int64(len(records))
-	next.append(seed)
+	for _, r := range append(slices.Clone(records), seed) {
+		_, err := next.log.Append(r)
+		require.NoError(w.t, err)
+	}
 	next.tracer.Inbox, next.traced = next.log.State().Inbox(), len(records)+1
 	var effects []Effect
 	next.d, effects = New(State{Session: header.ID, Definition: "def"}, work.SetupIn{Spec: work.Spec{Definition: "def"}}, next.now)
