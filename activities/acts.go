@@ -18,8 +18,8 @@ type collector struct {
 	place      string // turn.step, and what tells this activity from others of the step
 
 	mu     sync.Mutex
-	point  string // of the hook that runs
-	n      int    // messages sent at this point
+	point  string         // of the hook that runs
+	sent   map[string]int // messages by point
 	acts   []work.Act
 	cancel bool // a cancel was asked for
 }
@@ -30,7 +30,7 @@ var _ plugin.Agent = (*collector)(nil)
 func (c *collector) at(ctx context.Context, point string) context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.point, c.n = point, 0
+	c.point = point
 	return plugin.WithAgent(ctx, c)
 }
 
@@ -41,8 +41,11 @@ func (c *collector) Inject(m session.Message)   { c.Send(m, session.NextStep, fa
 func (c *collector) Send(m session.Message, target string, wakeup bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.n++
-	m = signed(m, c.definition, fmt.Sprintf("act-%s-%s-%d", c.place, c.point, c.n))
+	if c.sent == nil {
+		c.sent = map[string]int{}
+	}
+	c.sent[c.point]++
+	m = signed(m, c.definition, fmt.Sprintf("act-%s-%s-%d", c.place, c.point, c.sent[c.point]))
 	c.acts = append(c.acts, work.Act{Kind: work.ActSend, Message: &m, Target: target, Wakeup: wakeup})
 }
 

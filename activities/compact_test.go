@@ -161,6 +161,26 @@ func TestAFailedSummaryIsAWarning(t *testing.T) { // §9.3: the turn goes on wit
 	}
 }
 
+func TestACompactionSurvivesItsWorker(t *testing.T) { // A3.6
+	t.Parallel()
+	for point, summaries := range map[string]int{"step/start": 2, "request/committed": 1, "chunk": 1, "assistant/message": 1} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, compacting(plugin.Compaction{}, "", ""))
+			b.turnOf("a")
+			b.turnOf("b")
+			b.say("c")
+			in := b.in()
+			b.dies(point, in)
+			require.Equal(t, work.StepMessage, b.run(in).Outcome)
+			kinds, _ := b.bracket()
+			require.Equal(t, []string{"start", "summary", "end"}, kinds)
+			require.Len(t, slices.DeleteFunc(b.requests(), func(r llm.Request) bool { return !summary(r) }), summaries)
+			require.Contains(t, b.own(), "compaction/end SS3.1 UM(c) RH(series) ")
+		})
+	}
+}
+
 func TestACompactionNobodyEnteredIsLogged(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, compacting(plugin.Compaction{}, "", ""), define(func(d *plugin.Definition) {

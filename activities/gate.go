@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/plugin"
@@ -76,10 +77,13 @@ func (c *call) verdict(v plugin.Verdict) work.ToolOut {
 	case v.Kind == plugin.Ask && c.kind.Approval == nil:
 		return denied(textNoApproval, v.Reason)
 	case v.Kind == plugin.Ask:
-		return work.ToolOut{Verdict: work.Ask, Reason: clip(v.Reason), DeadlineMS: c.kind.Approval.Deadline.Milliseconds()}
+		return work.ToolOut{Verdict: work.Ask, Reason: clip(v.Reason), DeadlineMS: wholeMS(c.kind.Approval.Deadline)}
 	}
 	return work.ToolOut{Verdict: work.Allow}
 }
+
+// wholeMS rounds up: a short deadline must not become none.
+func wholeMS(d time.Duration) int64 { return (d + time.Millisecond - 1).Milliseconds() }
 
 // denied is the result of a call that must not run. See spec §4.8, pipeline 4.
 func denied(why, reason string) work.ToolOut {

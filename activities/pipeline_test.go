@@ -112,6 +112,7 @@ func TestTheGateDecides(t *testing.T) { // §4.8, pipeline 2–4, C-161, C-163, 
 		"guard after ask":          {[]setting{pre(says(ask)), approval(0), guard(func(plugin.ToolCall) string { return "never" })}, work.Deny, "Error: never", "", 0},
 		"guard panics":             {[]setting{guard(func(plugin.ToolCall) string { panic(42) })}, work.Fault, "Error: guard 1: panic: 42", "", 0},
 		"ask":                      {[]setting{pre(says(ask)), approval(time.Minute)}, work.Ask, "", "sure?", 60_000},
+		"ask, a moment":            {[]setting{pre(says(ask)), approval(time.Microsecond)}, work.Ask, "", "sure?", 1},
 		"ask, no service, C-164":   {[]setting{pre(says(ask))}, work.Deny, "Error: " + textNoApproval + ": sure?", "", 0},
 		"no verdict":               {[]setting{pre(says(plugin.Verdict{}))}, work.Fault, "Error: pre-execute gate: verdict", "", 0},
 		"broken": {[]setting{pre(func(context.Context, plugin.ToolCall, nextPre) (plugin.Verdict, error) {
@@ -485,6 +486,7 @@ func TestActsOfEveryStageTravel(t *testing.T) { // A3.8
 	}
 	b := called(t, execute(func(ctx context.Context, _ plugin.ToolCall, next nextExec) (tools.Result, error) {
 		steer(ctx)
+		_, _ = next(ctx) // and once more
 		return next(ctx)
 	}), post(func(ctx context.Context, _ plugin.ToolOutcome, next nextPost) (plugin.PostDecision, error) {
 		steer(ctx)
@@ -501,7 +503,7 @@ func TestActsOfEveryStageTravel(t *testing.T) { // A3.8
 		for _, a := range b.tool(in).Acts {
 			ids = append(ids, strings.TrimPrefix(a.Message.ID, "act-1.1-d0f631ca-"))
 		}
-		require.Equal(t, []string{"execute-1", "tool-1", "post-1"}, ids)
+		require.Equal(t, []string{"execute-1", "tool-1", "tool-2", "post-1"}, ids)
 		b.exec++ // the second answer comes from the ledger
 	}
 }

@@ -2,10 +2,14 @@ package plugin_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/everturn/everturn/plugin"
 	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/tools"
 )
 
 func ExampleDefinition_Assemble() {
@@ -47,4 +51,68 @@ func ExamplePreStepGate() {
 	// Output:
 	// 1 false  <nil>
 	// 0 true no secrets, please <nil>
+}
+
+// A gate that asks a person about large payments, and a guard that nobody can overrule.
+func ExampleToolPreGate() {
+	ask := func(ctx context.Context, in plugin.ToolCall, next func(context.Context) (plugin.Verdict, error)) (plugin.Verdict, error) {
+		var payment struct{ Amount int }
+		if err := json.Unmarshal(in.Arguments, &payment); err == nil && payment.Amount > 100 {
+			return plugin.Verdict{Kind: plugin.Ask, Reason: fmt.Sprintf("pay %d?", payment.Amount)}, nil
+		}
+		return next(ctx)
+	}
+	never := func(in plugin.ToolCall) string {
+		if in.Name == "delete_account" {
+			return "accounts are never deleted by an agent"
+		}
+		return ""
+	}
+	d := plugin.Definition{
+		Name: "clerk", ToolPreExecute: []plugin.ToolPreGate{ask}, Guards: []plugin.Guard{never},
+		Approval: &plugin.Approval{Deadline: 24 * time.Hour},
+	}
+	for _, call := range []plugin.ToolCall{
+		{Name: "pay", Arguments: json.RawMessage(`{"amount":20}`)},
+		{Name: "pay", Arguments: json.RawMessage(`{"amount":2000}`)},
+		{Name: "delete_account", Arguments: json.RawMessage(`{}`)},
+	} {
+		verdict, err := d.DecideCall(context.Background(), call)
+		fmt.Println(verdict.Kind, verdict.Reason, err)
+	}
+	// Output:
+	// allow  <nil>
+	// ask pay 2000? <nil>
+	// deny accounts are never deleted by an agent <nil>
+}
+
+// A wrapper that tries a tool once more, and a gate that makes the model try harder.
+func ExampleDefinition_Executed() {
+	again := func(ctx context.Context, _ plugin.ToolCall, next func(context.Context) (tools.Result, error)) (tools.Result, error) {
+		out, err := next(ctx)
+		if err != nil {
+			out, err = next(ctx)
+		}
+		return out, err
+	}
+	harder := func(ctx context.Context, in plugin.ToolOutcome, next func(context.Context) (plugin.PostDecision, error)) (plugin.PostDecision, error) {
+		if in.Content.Text() == "" {
+			return plugin.PostDecision{Block: true, Feedback: "nothing was found: search for something else"}, nil
+		}
+		return next(ctx)
+	}
+	d := plugin.Definition{Name: "clerk", ToolExecute: []plugin.ToolExecuteGate{again}, ToolPostExecute: []plugin.ToolPostGate{harder}}
+	tries := 0
+	out, err := d.Executed(context.Background(), plugin.ToolCall{Name: "search"}, func(context.Context) (tools.Result, error) {
+		if tries++; tries == 1 {
+			return tools.Result{}, errors.New("connection lost")
+		}
+		return tools.TextResult(""), nil
+	})
+	fmt.Println(tries, err)
+	decision, err := d.DecideResult(context.Background(), plugin.ToolOutcome{Content: out.Content})
+	fmt.Println(decision.Block, decision.Feedback, err)
+	// Output:
+	// 2 <nil>
+	// true nothing was found: search for something else <nil>
 }
