@@ -11,7 +11,7 @@ import (
 // seen there.
 func Check(s *State) error {
 	for _, check := range []func(*State) error{
-		checkPhase, checkTurn, checkAwaiting, checkActivity, checkLog, checkLoan, checkInbox, checkBatch, checkCalls, checkRest,
+		checkPhase, checkTurn, checkAwaiting, checkActivity, checkLog, checkLoan, checkInbox, checkBatch, checkCalls, checkMaintenance, checkRest,
 	} {
 		if err := check(s); err != nil {
 			return fmt.Errorf("driver state, phase %s: %w", s.Phase, err)
@@ -104,6 +104,7 @@ func checkActivity(s *State) error {
 	awaited := s.Phase == Starting || s.Phase == Stopping || s.Phase == Maintaining
 	return first(
 		law(implies(s.Cancelled != nil, s.Phase == Stepping && s.Awaiting != "" || s.Phase == Tools || s.Phase == Draining || awaited), "cancelled, and nothing is done about it"),
+		law(implies(s.Status() == StatusRunning, s.Started), "session-start was not announced"),
 		law(s.Cancelled == nil || known(s.Cancelled.Kind), "unknown cause"),
 		law(implies(s.Latch, s.Phase == Birth || s.Phase == Maintaining || s.Cancelled != nil && !disposed || s.Phase == Draining && !s.Normal), "latch without an activity to wait for"),
 		law(implies(s.Latch, !s.Disposing), "latch although disposing"),
@@ -192,8 +193,37 @@ func checkCalls(s *State) error {
 			return fmt.Errorf("call %q, %q: %w", c.ID, c.State, err)
 		}
 	}
-	asks := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.State == CallAsking })
-	return law(implies(s.Phase == Tools, s.busyCalls() > 0 || asks), "no call runs or waits for a person")
+	return checkSchedule(s)
+}
+
+// checkSchedule: one gate and one post stage at a time, the latter in its turn; an exclusive call runs alone; a cancelled
+// turn asks nobody and starts nothing; something is awaited. See spec §4.8.4, §4.8.5.
+func checkSchedule(s *State) error {
+	n := make(map[CallState]int)
+	settled, alone := true, false
+	for _, c := range s.Calls {
+		n[c.State]++
+		if c.State == CallPosting && !settled || c.State == CallRunning && !c.Parallel && alone {
+			return fmt.Errorf("call %q is %s before its turn", c.ID, c.State)
+		}
+		settled = settled && c.State == CallCommitted
+		alone = alone || !c.over()
+	}
+	exclusive := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.State == CallRunning && !c.Parallel })
+	return first(
+		law(n[CallGating] <= 1 && n[CallPosting] <= 1, "%d gates and %d post stages run", n[CallGating], n[CallPosting]),
+		law(implies(exclusive, n[CallRunning]+n[CallPosting] == 1), "an exclusive call does not run alone"),
+		law(implies(s.Cancelled != nil, n[CallAsking]+n[CallCleared] == 0), "cancelled, but a call waits to run"),
+		law(implies(s.Phase == Tools, s.busyCalls() > 0 || n[CallAsking] > 0), "no call runs or waits for a person"))
+}
+
+// checkMaintenance: the task that owns the idle phase is known, and nothing is kept of one that is over but its outcome.
+func checkMaintenance(s *State) error {
+	m := s.Maintenance
+	return first(
+		law(implies(s.Phase == Maintaining, m != nil && !m.Done), "no task"),
+		law(m == nil || m.Done == (s.Phase != Maintaining), "the task is done: %t", m != nil && m.Done),
+		law(implies(m != nil && m.Done, m != nil && m.Ref == "" && m.Args == nil), "leftovers of a task"))
 }
 
 // rank orders the states: committed, started, waiting; -1 for none of them.
@@ -227,6 +257,9 @@ func checkCall(c Call) error {
 		law((c.Effect != "") == busy, "effect %q", c.Effect),
 		law((c.Out != nil) == settled, "outcome %v", c.Out),
 		law((c.Ask != nil) == (c.State == CallAsking), "approval %v", c.Ask),
+		law(c.Ask == nil || (c.Ask.Timer != "") == (c.Ask.DueMS > 0), "nothing counts the time of approval %v", c.Ask),
+		law(implies(c.State == CallGating || c.State == CallAsking || c.State == CallCleared, c.Gated), "it has no gate"),
+		law(implies(c.State == CallExecuted || c.State == CallPosting, c.Posted), "it has no post stage"),
 		law(implies(c.Settle, c.State == CallRunning), "settled while it does not run"),
 		law(c.Seq >= 0, "its tool/call has no seq"))
 }

@@ -313,7 +313,9 @@ func TestTextsOfHooksAreClipped(t *testing.T) {
 	long := strings.Repeat("é", 100_000) + "\xff"
 	for _, answer := range []func(id string) Input{
 		func(id string) Input { return HookLost{ID: id, Message: long} },
-		func(id string) Input { return HookDone{ID: id, Out: work.HookOut{Failure: &session.Failure{Message: long}}} },
+		func(id string) Input {
+			return HookDone{ID: id, Out: work.HookOut{Failure: &session.Failure{Message: long}}}
+		},
 	} {
 		w := unborn(t)
 		w.bornAs(work.SetupOut{Manifest: work.Manifest{SessionStart: true, TurnStopping: true}})

@@ -395,7 +395,9 @@ func requireDefect(t *testing.T, w *world, in Input) {
 // Check must see what it claims to see: each change breaks one law.
 func TestCheckFindsWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	texts := map[string]string{"idle": "", "birth": "", "step": opened, "tools": called, "retry": retried, "draining": ended,
+	texts := map[string]string{"gating": gated, "asking": asking, "cleared": cleared, "posting": posting, "stopping": stopping,
+		"starting": "born start\nfollowup a => IS+(next-turn:a)", "maintaining": "maintain t", "maintained": "maintain t\ntask ok",
+		"idle": "", "birth": "", "step": opened, "tools": called, "retry": retried, "draining": ended,
 		"claiming": "hold\ninject p => IS+(next-step:p)\nfollowup a => IS+(next-turn:a) TS1", "lent": "hold\ninject p => IS+(next-step:p)", "closed": "dispose"}
 	for _, c := range []struct {
 		where, law string
@@ -469,6 +471,43 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		{"tools", "effect", func(s *State) { s.Calls[0].Effect = "" }},
 		{"tools", "outcome", func(s *State) { s.Calls[0].Out = &work.ToolOut{} }},
 		{"tools", "seq of a call", func(s *State) { s.Calls[0].Seq = -1 }},
+		{"gating", "gate of a call without one", func(s *State) { s.Calls[0].Gated = false }},
+		{"gating", "two gates", func(s *State) {
+			s.Calls[1].State, s.Calls[1].Effect, s.Calls[1].Gated = CallGating, "x", true
+		}},
+		{"asking", "nothing to ask", func(s *State) { s.Calls[0].Ask = nil }},
+		{"asking", "no deadline", func(s *State) { s.Calls[0].Ask.Timer = "" }},
+		{"asking", "a deadline of nothing", func(s *State) { s.Calls[1].Ask.Timer = "x" }},
+		{"asking", "asked although cancelled", func(s *State) { s.Cancelled = &session.Cause{Kind: session.CauseUser} }},
+		{"asking", "nobody is asked", func(s *State) {
+			for i := range s.Calls {
+				s.Calls[i].State, s.Calls[i].Ask = CallCleared, nil
+			}
+		}},
+		{"cleared", "cleared although cancelled", func(s *State) { s.Cancelled = &session.Cause{Kind: session.CauseUser} }},
+		{"cleared", "an exclusive call among others", func(s *State) { s.Calls[3].Parallel = false }},
+		{"cleared", "an exclusive call after one that has not run", func(s *State) {
+			s.Calls[3].State, s.Calls[3].Effect, s.Calls[3].Out = CallFinished, "", &work.ToolOut{}
+			s.Calls[4].Parallel = false
+		}},
+		{"cleared", "executed without a post stage", func(s *State) { s.Calls[2].Posted = false }},
+		{"posting", "out of turn", func(s *State) { s.Calls[1].State, s.Calls[1].Out = CallFinished, &work.ToolOut{} }},
+		{"posting", "two posts", func(s *State) { s.Calls[3].State, s.Calls[3].Effect = CallPosting, "x" }},
+		{"posting", "outcome lost", func(s *State) { s.Calls[2].Out = nil }},
+		{"posting", "settled", func(s *State) { s.Calls[2].Settle = true }},
+		{"stopping", "no hook", func(s *State) { s.Awaiting = "" }},
+		{"stopping", "step open", func(s *State) { s.StepOpen = true }},
+		{"stopping", "turn closed", func(s *State) { s.TurnOpen = false }},
+		{"starting", "no hook", func(s *State) { s.Awaiting = "" }},
+		{"starting", "not started", func(s *State) { s.Started = false }},
+		{"maintaining", "nothing runs", func(s *State) { s.Awaiting, s.Log.Lent, s.Log.Appends = "", "", false }},
+		{"maintaining", "no task", func(s *State) { s.Maintenance = nil }},
+		{"maintaining", "done", func(s *State) { s.Maintenance.Done = true }},
+		{"maintaining", "not lent", func(s *State) { s.Log.Lent, s.Log.Appends = "", false }},
+		{"maintaining", "rolling", func(s *State) { s.Roll, s.Rolling = true, true }},
+		{"maintained", "not done", func(s *State) { s.Maintenance.Done = false }},
+		{"maintained", "a caller waits", func(s *State) { s.Maintenance.Ref = "x" }},
+		{"idle", "stops", func(s *State) { s.Stops = 1 }},
 		{"idle", "ring", func(s *State) { s.Seen.Next = 5 }},
 		{"idle", "ring too long", func(s *State) { s.Seen.IDs = make([]string, RingSize+1) }},
 		{"idle", "endings", func(s *State) { s.Ended = make([]Ended, endedLimit+1) }},
@@ -477,7 +516,9 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 			t.Parallel()
 			w := unborn(t)
 			if c.where != "birth" {
-				w.born(0)
+				if !strings.Contains(texts[c.where], "born") {
+					w.born(0)
+				}
 				runLines(w, texts[c.where])
 			}
 			s, err := w.state().Clone()

@@ -36,6 +36,7 @@ type world struct {
 	closed  *Close
 	rolled  int
 	latch   latch
+	allowed map[string]bool // gated calls that may run, by key
 }
 
 // A step of a world's path: an input, or what the test says of itself.
@@ -61,7 +62,7 @@ type running struct {
 
 func unborn(t testing.TB) *world {
 	w := &world{t: t, now: 1_764_500_000_000, log: session.NewLog(session.Header{Version: session.FormatVersion, ID: "s"}),
-		ids: map[string]bool{}, replies: map[string]int{}}
+		ids: map[string]bool{}, replies: map[string]int{}, allowed: map[string]bool{}}
 	var effects []Effect
 	w.d, effects = New(State{Session: "s", Definition: "def", Epoch: 1}, work.SetupIn{Spec: work.Spec{Definition: "def"}}, w.now)
 	w.carryOut(effects)
@@ -95,7 +96,7 @@ func (w *world) reborn(mode string, manifest work.Manifest) *world {
 	if mode == "fork" {
 		header.ID, header.ParentSession, header.SeedLength = "fork", "s", int64(len(records))
 	}
-	next := &world{t: w.t, now: w.now + 1000, log: session.NewLog(header), ids: map[string]bool{}, replies: map[string]int{}}
+	next := &world{t: w.t, now: w.now + 1000, log: session.NewLog(header), ids: map[string]bool{}, replies: map[string]int{}, allowed: map[string]bool{}}
 	seed := session.NewRecord(w.now, session.EndSeed{})
 	seed.Seq = int64(len(records))
 	for _, r := range append(slices.Clone(records), seed) {
@@ -142,6 +143,8 @@ func (w *world) feed(in Input) {
 	w.t.Helper()
 	w.now += 7
 	before := *w.state()
+	before.Calls = slices.Clone(before.Calls)
+	w.allow(before, in)
 	w.path = append(w.path, step{phase: before.Phase, in: in})
 	events, effects := w.d.Handle(w.now, in)
 	for _, r := range events {
@@ -254,6 +257,7 @@ func (w *world) carryOut(effects []Effect) {
 			w.checkLent(e.In.Head, e.In.Tail, work.LendLimit)
 			w.start(e.In.ID, e)
 		case StartTool:
+			w.checkTool(e.In)
 			w.start(e.In.ID, e)
 		case StartTimer:
 			w.checkDeadline(e)
@@ -310,6 +314,53 @@ func (w *world) cancelEffect(id string) {
 		}
 	}
 	w.failf("%s is cancelled, but does not run", id)
+}
+
+// checkTool: gates run one at a time, post stages too and in their turn, an exclusive body runs alone, and what was not
+// allowed does not run. See spec §4.8.
+func (w *world) checkTool(in work.ToolIn) {
+	modes := map[string]int{}
+	for _, r := range w.open {
+		if t, ok := r.effect.(StartTool); ok {
+			modes[t.In.Mode]++
+			if t.In.Mode == work.ToolRun && (!t.In.Call.Parallel || !in.Call.Parallel) && in.Mode == work.ToolRun {
+				w.failf("call %s runs beside %s", in.Call.ID, t.In.Call.ID)
+			}
+			if t.In.Call.ID == in.Call.ID {
+				w.failf("call %s has two stages at once", in.Call.ID)
+			}
+		}
+	}
+	limit := w.d.maxParallel()
+	switch {
+	case in.Mode == work.ToolGate && (!in.Call.Gated || modes[work.ToolGate] > 0):
+		w.failf("a gate of %s runs", in.Call.ID)
+	case in.Mode == work.ToolPost && (!in.Call.Posted || modes[work.ToolPost] > 0 || in.Out == nil):
+		w.failf("a post stage of %s runs", in.Call.ID)
+	case in.Mode == work.ToolRun && modes[work.ToolRun]+modes[work.ToolSettle] >= limit:
+		w.failf("%d calls run", limit+1)
+	case in.Mode == work.ToolRun && in.Call.Gated && !w.allowed[in.Key]:
+		w.failf("call %s runs, but was not allowed", in.Call.ID)
+	case w.state().Cancelled != nil && (in.Mode == work.ToolRun || in.Mode == work.ToolGate):
+		w.failf("call %s starts in a cancelled turn", in.Call.ID)
+	}
+}
+
+// allow notes what lets gated calls run.
+func (w *world) allow(before State, in Input) {
+	for _, c := range before.Calls {
+		key := fmt.Sprintf("%s/%d/%d.%d/%s", before.Session, before.Epoch, before.Turn, before.Step, c.ID)
+		switch in := in.(type) {
+		case ToolDone:
+			w.allowed[key] = w.allowed[key] || c.State == CallGating && c.Effect == in.ID && in.Out.Verdict == work.Allow
+		case Decided:
+			w.allowed[key] = w.allowed[key] || c.State == CallAsking && c.Ask.ID == in.ID && in.Grant
+		case Batch:
+			for _, act := range in.Acts {
+				w.allow(before, act)
+			}
+		}
+	}
 }
 
 // checkDeadline: the time that a person has left is kept, whatever run counts it.
