@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -475,4 +476,47 @@ func TestCompactionOptionsAreChecked(t *testing.T) {
 	}
 	d := plugin.Definition{Name: "d", Compaction: &plugin.Compaction{}, Maintenance: map[string]plugin.MaintenanceTask{plugin.CompactTask: idleTask}}
 	require.ErrorContains(t, d.Validate(), `maintenance task "compact" is the one that Compaction brings`)
+}
+
+func TestRandomSpansKeepCallsTogether(t *testing.T) { // §9.3
+	t.Parallel()
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		surface := randomSurface(r, 1+r.IntN(30))
+		n := planSpan(surface, r.IntN(60))
+		require.Less(t, n, len(surface), "seed %d", seed)
+		open := map[string]bool{}
+		for _, rec := range surface[:n] {
+			switch e := rec.Event.(type) {
+			case session.AssistantMessage:
+				for _, b := range e.Message.Content.ToolCalls() {
+					open[b.ID] = true
+				}
+			case session.ToolResult:
+				delete(open, e.Message.Content[0].(session.ToolResultBlock).ToolCallID)
+			}
+		}
+		require.Empty(t, open, "seed %d", seed)
+	}
+}
+
+// randomSurface is a conversation of about n nodes in which every call is answered.
+func randomSurface(r *rand.Rand, n int) (surface []session.Record) {
+	add := func(e session.Event) { surface = append(surface, session.Record{Seq: int64(len(surface)), Event: e}) }
+	text := func() session.Content { return session.TextContent(strings.Repeat("x", r.IntN(80))) }
+	for len(surface) < n {
+		if r.IntN(3) == 0 {
+			add(session.UserMessage{Message: session.Message{Role: session.RoleUser, Content: text()}})
+			continue
+		}
+		content, calls := text(), r.IntN(3)
+		for i := range calls {
+			content = append(content, session.ToolCallBlock{ID: string(rune('a' + i))})
+		}
+		add(session.AssistantMessage{Message: session.Message{Role: session.RoleAssistant, Content: content}})
+		for i := range calls {
+			add(session.ToolResult{Message: session.Message{Content: session.Content{session.ToolResultBlock{ToolCallID: string(rune('a' + i)), Content: text()}}}})
+		}
+	}
+	return surface
 }
