@@ -39,7 +39,7 @@ func (e *Engine) Start(_ context.Context, id string, c signals.Create) error {
 	a := &agent{ID: id, Run: 1, Started: millis(e.now), Create: c}
 	e.agents[id] = a
 	e.runs = append(e.runs, a)
-	e.push(a, item{Name: itemBegin, Raw: raw(c)})
+	e.submit(a, item{Name: itemBegin, Raw: raw(c)})
 	return nil
 }
 
@@ -76,7 +76,7 @@ func (e *Engine) Signal(_ context.Context, id, act string, payload any) error {
 	if err != nil {
 		return err
 	}
-	e.push(a, item{Name: act, Raw: data})
+	e.submit(a, item{Name: act, Raw: data})
 	return nil
 }
 

@@ -16,7 +16,7 @@
 // [Engine.CancelBeforeStart], [Engine.FailPersist], [Engine.NativeCancel]. Activities, scripts and tools pass named
 // points (see [Point]); [Engine.HoldAt] makes them stand there, [Engine.KillAt] lets their worker die there.
 //
-// Time is virtual: when nothing runs, the clock jumps to the next timer, see [Engine.Advance]. A test waits with
+// Time is virtual: when nothing runs, the clock jumps to the next timer, a bounded number of times; see [Engine.Advance]. A test waits with
 // [Engine.Settled] and [Engine.WaitUntil]; it never sleeps. A script waits with `delay` on that clock if its provider
 // is given [Sleep]. What blocks an activity in another way, such as `hold` in a script, counts as running, and time
 // stands still meanwhile.

@@ -47,6 +47,7 @@ type Engine struct {
 	faults   []*fault
 	slots    map[string]chan answer // of updates that wait, by ref
 	refs     int
+	jumps    int           // of the clock by itself, since something came from outside
 	active   int           // goroutines of the engine that neither ended nor stand
 	changed  chan struct{} // closed and replaced when something a waiter looks at has changed
 	closed   bool
@@ -106,9 +107,14 @@ func (e *Engine) announce() {
 	e.changed = make(chan struct{})
 }
 
+// maxJumps is how often the clock jumps by itself before something from outside is needed: what is retried for ever must
+// not run for ever in no time.
+const maxJumps = 1000
+
 // settle looks after a goroutine stopped running: if none runs any more, the clock may jump. The caller holds the lock.
 func (e *Engine) settle() {
-	for e.active == 0 && !e.manual && !e.closed && len(e.workers) > 0 && e.fireNext(time.Time{}) {
+	for e.active == 0 && !e.manual && !e.closed && len(e.workers) > 0 && e.jumps < maxJumps && e.fireNext(time.Time{}) {
+		e.jumps++
 	}
 	if e.active == 0 {
 		e.announce()

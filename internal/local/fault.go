@@ -8,10 +8,11 @@ import (
 	"github.com/everturn/everturn/internal/work"
 )
 
-// A fault waits for an effect that it matches; it strikes once.
+// A fault waits for effects that it matches, and strikes a number of times.
 type fault struct {
 	verb    string
 	pattern Point
+	times   int
 }
 
 const (
@@ -22,14 +23,14 @@ const (
 )
 
 func (e *Engine) arm(verb string, p Point) {
-	e.faults = append(e.faults, &fault{verb, p})
+	e.faults = append(e.faults, &fault{verb, p, 1})
 }
 
 // hit reports whether a fault strikes, and uses it up. The caller holds the lock.
 func (e *Engine) hit(verb string, p Point) bool {
-	for n, f := range e.faults {
-		if f.verb == verb && f.pattern.matches(p) {
-			e.faults = slices.Delete(slices.Clone(e.faults), n, n+1)
+	for _, f := range e.faults {
+		if f.times > 0 && f.verb == verb && f.pattern.matches(p) {
+			f.times--
 			return true
 		}
 	}
@@ -103,9 +104,7 @@ func (e *Engine) starved(a *agent, fx *effect) bool {
 func (e *Engine) FailPersist(p Point, n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for range n {
-		e.arm(verbFailPersist, p)
-	}
+	e.faults = append(e.faults, &fault{verbFailPersist, p, n})
 }
 
 // TimeOut makes the server give up on the matching executions that run, as if they had sent no heartbeat: they are
@@ -138,5 +137,7 @@ func (e *Engine) NativeCancel(id, reason string) error {
 	fx := &effect{ID: "reason-" + a.runID(), Activity: work.CancelReason, In: raw(work.CancelReasonIn{Session: a.ID, RunID: a.runID()})}
 	e.open(a, fx)
 	e.dispatch(a, fx)
+	e.jumps = 0
+	e.settle()
 	return nil
 }

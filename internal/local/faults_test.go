@@ -382,3 +382,19 @@ func TestARolloverThatIsAskedForWaitsForASafePoint(t *testing.T) {
 	require.Equal(t, 2, w.Runs("a"))
 	require.True(t, strings.HasSuffix(w.trace(), "TC(c1) TR(c1) SE SS1.2 CH×4 AM SE TE(completed)"), w.trace())
 }
+
+func TestWhatIsRetriedForEverDoesNotRunForEver(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, words)
+	w.start()
+	w.settled()
+	w.FailPersist(Point{}, 1_000_000)
+	w.followup("m1")
+	w.settled()
+	w.mu.Lock()
+	w.faults = nil
+	w.mu.Unlock()
+	w.inject("m2")
+	w.settled()
+	require.NoError(t, w.WaitUntil(t.Context(), "a", func(s signals.State) bool { return s.Log.Tail == 0 }))
+}

@@ -30,6 +30,7 @@ func (h *Hold) Release() {
 	e := h.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.jumps = 0
 	e.rules = slices.DeleteFunc(slices.Clone(e.rules), func(r *rule) bool { return r.hold == h })
 	for _, s := range e.standing {
 		if s.hold == h {

@@ -67,7 +67,7 @@ func (e *Engine) queue(id string, i item) error {
 		err = fmt.Errorf("agent %s: %w", id, agents.ErrNoWorker)
 	}
 	if err == nil {
-		e.push(a, i)
+		e.submit(a, i)
 	}
 	return err
 }

@@ -29,6 +29,13 @@ func (e *Engine) push(a *agent, i item) {
 	e.announce()
 }
 
+// submit accepts an input from outside; the clock may go on after it had been given up. The caller holds the lock.
+func (e *Engine) submit(a *agent, i item) {
+	e.push(a, i)
+	e.jumps = 0
+	e.settle()
+}
+
 // work does the next thing that an agent has to do, and reports whether to go on.
 func (e *Engine) work(t *thread) bool {
 	e.mu.Lock()

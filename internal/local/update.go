@@ -70,7 +70,7 @@ func (e *Engine) accept(id string, i item) (ref string, slot <-chan answer, err 
 	i.Ref = fmt.Sprintf("update-%d", e.refs)
 	c := make(chan answer, 1)
 	e.slots[i.Ref] = c
-	e.push(a, i)
+	e.submit(a, i)
 	return i.Ref, c, nil
 }
 

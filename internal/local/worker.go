@@ -56,6 +56,7 @@ func (e *Engine) StartWorker() (*Worker, error) {
 		return nil, errClosed
 	}
 	e.workers = append(e.workers, w)
+	e.jumps = 0
 	e.offer()
 	e.settle()
 	return w, nil
