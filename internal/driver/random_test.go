@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -54,13 +55,23 @@ type walker struct {
 func newWalker(t testing.TB, seed uint64) *walker {
 	w := &walker{world: unborn(t), r: rand.New(rand.NewPCG(seed, 1)), accepted: map[string]int{}}
 	w.say("go test -run TestRandomSchedules ./internal/driver -args -walks 1 -seed %d", seed)
-	w.hold = true
 	return w
 }
 
 func (w *walker) chance(n int) bool { return w.r.IntN(n) == 0 }
 
 func (w *walker) walk() {
+	w.stroll()
+	for w.chance(4) { // the workflow is gone: another incarnation goes on
+		w.reincarnate()
+		w.stroll()
+	}
+	w.account()
+}
+
+// stroll walks and comes to rest.
+func (w *walker) stroll() {
+	w.hold = true
 	for range 10 + w.r.IntN(60) {
 		if w.chance(3) {
 			w.ask()
@@ -75,7 +86,55 @@ func (w *walker) walk() {
 		}
 	}
 	w.drain()
-	w.account()
+	w.checkReplies()
+	w.checkSteps()
+}
+
+// reincarnate resumes the session: its log, its notifications and its messages go on.
+func (w *walker) reincarnate() {
+	next := w.reborn("resume", w.anyManifest())
+	next.path = append(w.path, next.path...)
+	next.notes = append(w.notes, next.notes...)
+	w.say("resumed")
+	w.world = next
+}
+
+func (w *walker) anyManifest() work.Manifest {
+	return work.Manifest{MaxParallel: w.r.IntN(4), SessionStart: w.chance(2), TurnStopping: w.chance(2)}
+}
+
+// checkSteps reads the log: calls start and are answered in model order, all of them in their step, and a projection
+// follows its original. See spec §4.8.
+func (w *walker) checkSteps() {
+	var calls, started, answered []string
+	var before session.Record
+	for _, r := range w.log.Records() {
+		switch e := r.Event.(type) {
+		case session.AssistantMessage:
+			calls, started, answered = nil, nil, nil
+			for _, b := range e.Message.Content {
+				if c, ok := b.(session.ToolCallBlock); ok {
+					calls = append(calls, c.ID)
+				}
+			}
+		case session.ToolCall:
+			started = append(started, e.CallID)
+		case session.ToolResult:
+			if r.Surface.Replace {
+				if before.Seq != r.Surface.Start || before.Event.Type() != r.Event.Type() {
+					w.failf("projection %d does not follow its original", r.Seq)
+				}
+				break
+			}
+			answered = append(answered, e.Message.Content[0].(session.ToolResultBlock).ToolCallID)
+		case session.StepEnd:
+			if !slices.Equal(calls, started) || !slices.Equal(calls, answered) {
+				w.failf("step %d.%d: calls %v, started %v, answered %v", e.Turn, e.Step, calls, started, answered)
+			}
+			calls, started, answered = nil, nil, nil
+		}
+		before = r
+	}
 }
 
 // ask feeds something that a caller asks for.
@@ -99,9 +158,10 @@ func (w *walker) ask() {
 func (w *walker) feedAsked(in Input) {
 	w.feed(in)
 	if b, ok := in.(Batch); ok {
-		require.Len(w.t, w.receipt.Receipts, len(b.Acts), "one receipt per act")
+		receipts := w.answers[b.Ref].Receipts // a task that ends now has a receipt of its own
+		require.Len(w.t, receipts, len(b.Acts), "one receipt per act")
 		for i, act := range b.Acts {
-			w.noteAccepted(act, w.receipt.Receipts[i])
+			w.noteAccepted(act, receipts[i])
 		}
 		return
 	}
@@ -122,7 +182,11 @@ func (w *walker) noteAccepted(in Input, r Receipt) {
 }
 
 func (w *walker) request(ref string) Input {
-	switch w.r.IntN(20) {
+	switch w.r.IntN(26) {
+	case 20, 21, 22, 23:
+		return w.anyDecision(ref)
+	case 24, 25:
+		return w.anyTask(ref)
 	case 0:
 		return Removed{Ref: ref, ID: w.anyPending()}
 	case 1:
@@ -149,6 +213,25 @@ func (w *walker) request(ref string) Input {
 		}
 		return Sent{Ref: ref, Message: m, Bytes: len(m.Text()), Target: target, Wakeup: !w.chance(3)}
 	}
+}
+
+// anyDecision is about a call that asks, or about none.
+func (w *walker) anyDecision(ref string) Input {
+	id := "nothing"
+	for _, c := range w.state().Calls {
+		if c.State == CallAsking && !w.chance(4) {
+			id = c.Ask.ID
+		}
+	}
+	return Decided{Ref: ref, ID: id, Grant: w.chance(2), By: "somebody", Reason: "why"}
+}
+
+func (w *walker) anyTask(ref string) Input {
+	task := "t"
+	if w.chance(10) {
+		task = "nobody's"
+	}
+	return MaintainAsked{Ref: ref, Task: task, Args: json.RawMessage(`{"k":1}`)}
 }
 
 func (w *walker) message() session.Message {
@@ -181,7 +264,11 @@ func (w *walker) answer() {
 	r := w.open[w.r.IntN(len(w.open))]
 	switch e := r.effect.(type) {
 	case StartSetup:
-		w.born(w.r.IntN(4))
+		w.bornAs(work.SetupOut{Manifest: w.anyManifest(), Acts: w.anyActs()})
+	case StartHook:
+		w.answerHook(r)
+	case StartMaintain:
+		w.answerTask(r)
 	case StartPersist:
 		w.persisted(!w.chance(5))
 	case StartTimer:
@@ -190,12 +277,37 @@ func (w *walker) answer() {
 	case StartStep:
 		w.answerStep(r, e.In)
 	case StartTool:
-		w.answerTool(r)
+		w.answerTool(r, e.In)
 	}
 	if w.chance(10) { // a late answer to something that ended already
 		w.feed(StepDone{ID: r.id})
 		w.feed(ToolDone{ID: r.id})
+		w.feed(HookDone{ID: r.id})
+		w.feed(MaintainDone{ID: r.id})
+		w.feed(TimerFired{ID: r.id})
 	}
+}
+
+func (w *walker) answerHook(r *running) {
+	w.drop(r)
+	if w.chance(6) {
+		w.feed(HookLost{ID: r.id, Message: "gone"})
+		return
+	}
+	out := work.HookOut{Acts: w.anyActs(), Worker: work.Worker{Rules: 1}}
+	if w.chance(5) {
+		out.Failure = &session.Failure{Code: "X", Message: "failed"}
+	}
+	w.feed(HookDone{ID: r.id, Out: out})
+}
+
+func (w *walker) answerTask(r *running) {
+	if w.chance(6) {
+		w.drop(r)
+		w.feed(MaintainLost{ID: r.id, Why: LostExhausted, Message: "gone"})
+		return
+	}
+	w.taskDone(w.r.IntN(3), work.MaintainOut{Result: json.RawMessage(`1`), Acts: w.anyActs(), Worker: work.Worker{Rules: 1}})
 }
 
 func (w *walker) answerStep(r *running, in work.StepIn) {
@@ -274,7 +386,8 @@ func (w *walker) anyCalls() []work.Call {
 	var out []work.Call
 	for range 1 + w.r.IntN(5) {
 		w.calls++
-		out = append(out, work.Call{ID: fmt.Sprintf("c%d", w.calls), Name: "echo", Arguments: "{}", Parallel: !w.chance(3)})
+		out = append(out, work.Call{ID: fmt.Sprintf("c%d", w.calls), Name: "echo", Arguments: "{}",
+			Parallel: !w.chance(3), Gated: w.chance(3), Posted: w.chance(3)})
 	}
 	return out
 }
@@ -299,19 +412,46 @@ func (w *walker) anyActs() []work.Act {
 	return out
 }
 
-func (w *walker) answerTool(r *running) {
+func (w *walker) answerTool(r *running, in work.ToolIn) {
 	w.drop(r)
 	if w.chance(8) {
 		w.feed(ToolLost{ID: r.id, Why: LostExhausted, Message: "gone"})
 		return
 	}
-	out := work.ToolOut{Content: session.TextContent("result"), IsError: w.chance(4), Concludes: w.chance(6), Acts: w.anyActs()}
-	for w.chance(5) {
+	out := work.ToolOut{Content: session.TextContent("result"), IsError: w.chance(4), Concludes: w.chance(6), Acts: w.anyActs(), SkipPost: w.chance(8)}
+	for _, id := range in.Later {
+		if w.chance(4) {
+			out.Exclusive = append(out.Exclusive, id)
+		}
+	}
+	if in.Mode == work.ToolGate {
+		w.feed(ToolDone{ID: r.id, Out: w.anyVerdict(out)})
+		return
+	}
+	if w.chance(4) {
+		out.Projection = session.TextContent("res…")
+	}
+	judged := in.Call.Posted && in.Mode != work.ToolPost // its post stage may drop them
+	for !judged && w.chance(5) {
 		m := w.message()
 		out.Contexts = append(out.Contexts, m)
 		w.accepted[m.ID]++
 	}
 	w.feed(ToolDone{ID: r.id, Out: out})
+}
+
+func (w *walker) anyVerdict(out work.ToolOut) work.ToolOut {
+	switch n := w.r.IntN(12); {
+	case n < 5:
+		out.Verdict = work.Allow
+	case n < 9:
+		out.Verdict, out.DeadlineMS = work.Ask, int64(w.r.IntN(2))*1000
+	case n < 10:
+		out.Verdict, out.IsError = work.Fault, true
+	default:
+		out.Verdict, out.IsError = work.Deny, true
+	}
+	return out
 }
 
 // drain ends every effect the ordinary way: the agent must become idle.
@@ -321,6 +461,8 @@ func (w *walker) drain() {
 		switch {
 		case w.state().Rolling:
 			w.rollover()
+		case len(w.open) == 0 && slices.ContainsFunc(w.state().Calls, func(c Call) bool { return c.State == CallAsking }):
+			w.feed(w.anyDecision(w.ref()))
 		case len(w.open) == 0:
 			if !w.state().Quiet() {
 				w.failf("stuck in %s", w.state().Phase)
@@ -346,7 +488,12 @@ func (w *walker) endOne() {
 	case StartStep:
 		w.stepDone(answer{outcome: work.StepMessage, finish: session.FinishStop, chunks: 1})
 	case StartTool:
-		w.toolDone(e.In.Call.ID, work.ToolOut{Content: session.TextContent("result"), Concludes: true})
+		w.toolDone(e.In.Call.ID, work.ToolOut{Verdict: work.Allow, Content: session.TextContent("result"), Concludes: true})
+	case StartHook:
+		w.drop(r)
+		w.feed(HookDone{ID: r.id})
+	case StartMaintain:
+		w.taskDone(1, work.MaintainOut{})
 	}
 }
 
@@ -371,7 +518,6 @@ func (w *walker) account() {
 			w.failf("%s was claimed, and neither entered nor dropped: %+v", id, *f)
 		}
 	}
-	w.checkReplies()
 	if _, open := w.log.State().Turn(); open {
 		w.failf("a turn is open")
 	}

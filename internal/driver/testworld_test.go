@@ -27,12 +27,13 @@ type world struct {
 	hold    bool // persists wait for the test
 	rolls   bool // rollovers are asked for all the time, and carried out
 	path    []step
-	asked   []string       // refs
-	replies map[string]int // per ref
-	receipt Receipt        // the last one
-	notes   []string       // since the last look
-	status  []string       // since the last look
-	cause   *session.Cause // first cancel logged since the turn opened
+	asked   []string           // refs
+	replies map[string]int     // per ref
+	receipt Receipt            // the last one
+	answers map[string]Receipt // per ref
+	notes   []string           // since the last look
+	status  []string           // since the last look
+	cause   *session.Cause     // first cancel logged since the turn opened
 	closed  *Close
 	rolled  int
 	latch   latch
@@ -62,7 +63,7 @@ type running struct {
 
 func unborn(t testing.TB) *world {
 	w := &world{t: t, now: 1_764_500_000_000, log: session.NewLog(session.Header{Version: session.FormatVersion, ID: "s"}),
-		ids: map[string]bool{}, replies: map[string]int{}, allowed: map[string]bool{}}
+		ids: map[string]bool{}, replies: map[string]int{}, answers: map[string]Receipt{}, allowed: map[string]bool{}}
 	var effects []Effect
 	w.d, effects = New(State{Session: "s", Definition: "def", Epoch: 1}, work.SetupIn{Spec: work.Spec{Definition: "def"}}, w.now)
 	w.carryOut(effects)
@@ -96,7 +97,7 @@ func (w *world) reborn(mode string, manifest work.Manifest) *world {
 	if mode == "fork" {
 		header.ID, header.ParentSession, header.SeedLength = "fork", "s", int64(len(records))
 	}
-	next := &world{t: w.t, now: w.now + 1000, log: session.NewLog(header), ids: map[string]bool{}, replies: map[string]int{}, allowed: map[string]bool{}}
+	next := &world{t: w.t, now: w.now + 1000, log: session.NewLog(header), ids: map[string]bool{}, replies: map[string]int{}, answers: map[string]Receipt{}, allowed: map[string]bool{}}
 	seed := session.NewRecord(w.now, session.EndSeed{})
 	seed.Seq = int64(len(records))
 	for _, r := range append(slices.Clone(records), seed) {
@@ -271,7 +272,7 @@ func (w *world) carryOut(effects []Effect) {
 			w.cancelEffect(e.ID)
 		case Reply:
 			w.replies[e.Ref]++
-			w.receipt = e.Receipt
+			w.receipt, w.answers[e.Ref] = e.Receipt, e.Receipt
 		case Notify:
 			if e.Name != "session/event" { // the log says it
 				w.note(e)
