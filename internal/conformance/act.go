@@ -32,11 +32,27 @@ var acts = map[string]func(s *setup, w *words) (act, error){
 	"release":        parseRelease,
 	"look":           func(*setup, *words) (act, error) { return quiet((*run).nothing), nil },
 	"dispose":        func(*setup, *words) (act, error) { return quiet((*run).dispose), nil },
+	"disposing":      func(*setup, *words) (act, error) { return quiet((*run).disposing), nil },
 	"create":         func(*setup, *words) (act, error) { return quiet((*run).nothing), nil },
 	"configure":      parseConfigure,
 	"fault":          parseFault,
 	"mend":           func(*setup, *words) (act, error) { return quiet((*run).mend), nil },
 	"rebuild":        parseRebuild,
+	"append":         parseAppend,
+	"scatter":        parseScatter,
+	"take":           func(*setup, *words) (act, error) { return quiet((*run).take), nil },
+	"keep":           func(*setup, *words) (act, error) { return quiet((*run).keep), nil },
+	"replay":         func(*setup, *words) (act, error) { return quiet((*run).replay), nil },
+	"approve":        parseDecision(true),
+	"deny":           parseDecision(false),
+	"approvals":      parseApprovals,
+	"maintain":       parseMaintain,
+	"maintained":     parseMaintained,
+	"set":            parseSet,
+	"swap":           parseSwap,
+	"lend":           parseLend,
+	"attempt":        parseAttempt,
+	"reopen":         func(*setup, *words) (act, error) { return quiet((*run).reopen), nil },
 }
 
 // parseAct reads an act.
@@ -58,7 +74,7 @@ func (s *setup) parseAct(text string) (act, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return func(ctx context.Context, r *run) outcome {
-		if name == "rebuild" || name == "configure" || name == "fault" {
+		if name == "rebuild" || name == "configure" || name == "fault" || name == "attempt" || offline[name] {
 			return a(ctx, r)
 		}
 		if err := r.open(ctx); err != nil {

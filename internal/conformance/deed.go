@@ -23,27 +23,45 @@ type verb struct {
 }
 
 var verbs = map[string]verb{
-	"hold":      {args: "n"},
-	"pin":       {args: "n"},
-	"followup":  {args: "n"},
-	"steer":     {args: "n"},
-	"inject":    {args: "n"},
-	"cancel":    {args: "NN"},
-	"throw":     {args: "t"},
-	"reject":    {args: "T", places: "pre-step"},
-	"empty":     {places: "pre-step"},
-	"rewrite":   {args: "t", places: "pre-step"},
-	"add":       {args: "n", places: "pre-step"},
-	"series":    {places: "pre-step"},
-	"model":     {args: "n", places: "request"},
-	"retry":     {places: "request-error"},
-	"text":      {args: "t", places: "tool"},
-	"args":      {places: "tool"},
-	"error":     {args: "t", places: "tool"},
-	"coded":     {args: "nnt", places: "tool"},
-	"meta":      {args: "j", places: "tool"},
-	"context":   {args: "n", places: "tool"},
-	"concludes": {places: "tool"},
+	"hold":       {args: "n"},
+	"pin":        {args: "n"},
+	"followup":   {args: "n"},
+	"steer":      {args: "n"},
+	"inject":     {args: "n"},
+	"cancel":     {args: "NN"},
+	"throw":      {args: "t"},
+	"panic":      {args: "t"},
+	"allow":      {places: "tool-pre"},
+	"deny":       {args: "T", places: "tool-pre guard"},
+	"ask":        {args: "T", places: "tool-pre"},
+	"block":      {args: "t", places: "tool-post"},
+	"value":      {args: "j", places: "tool-post"},
+	"answer":     {args: "j", places: "task"},
+	"log":        {args: "n", places: "task"},
+	"long":       {args: "n", places: "tool"},
+	"content":    {args: "j", places: "tool"},
+	"bars":       {args: "n", places: "tool"},
+	"reject":     {args: "T", places: "pre-step"},
+	"empty":      {places: "pre-step"},
+	"rewrite":    {args: "t", places: "pre-step"},
+	"add":        {args: "n", places: "pre-step"},
+	"series":     {places: "pre-step"},
+	"model":      {args: "n", places: "request"},
+	"provider":   {args: "n", places: "request"},
+	"effort":     {args: "n", places: "request"},
+	"stop":       {args: "t", places: "request"},
+	"mutate":     {places: "request stream"},
+	"recording":  {args: "t", places: "stream"},
+	"again":      {places: "stream"},
+	"substitute": {places: "stream"},
+	"retry":      {places: "request-error"},
+	"text":       {args: "t", places: "tool tool-post"},
+	"args":       {places: "tool"},
+	"error":      {args: "t", places: "tool"},
+	"coded":      {args: "nnt", places: "tool"},
+	"meta":       {args: "j", places: "tool"},
+	"context":    {args: "n", places: "tool tool-post"},
+	"concludes":  {places: "tool"},
 }
 
 // parseDeeds reads `verb args, verb args`.
@@ -123,6 +141,8 @@ func (w *world) common(ctx context.Context, d deed) (done bool, err error) {
 		agent.Cancel(cause, keep)
 	case "throw":
 		return true, fmt.Errorf("%s", d.args[0])
+	case "panic":
+		panic(d.args[0])
 	default:
 		return false, nil
 	}

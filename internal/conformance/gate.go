@@ -9,15 +9,21 @@ import (
 	"github.com/everturn/everturn/session"
 )
 
-// preStep is the pre-step gate of a scenario: by default it passes through.
-func (w *world) preStep(ctx context.Context, in plugin.PreStep, next func(context.Context, plugin.PreStep) (plugin.Decision, error)) (plugin.Decision, error) {
+// preStepOf is a pre-step gate of a scenario: by default it passes through.
+func (w *world) preStepOf(kind string) plugin.PreStepGate {
+	return func(ctx context.Context, in plugin.PreStep, next func(context.Context, plugin.PreStep) (plugin.Decision, error)) (plugin.Decision, error) {
+		return w.preStep(ctx, kind, in, next)
+	}
+}
+
+func (w *world) preStep(ctx context.Context, kind string, in plugin.PreStep, next func(context.Context, plugin.PreStep) (plugin.Decision, error)) (plugin.Decision, error) {
 	var ids []string
 	for _, m := range in.Messages {
 		ids = append(ids, m.ID)
 	}
-	w.gateLog.add("pre-step", fmt.Sprintf("%d.%d(%s)", in.View.Turn, in.View.Step, strings.Join(ids, ",")))
+	w.gateLog.add(kind, fmt.Sprintf("%d.%d(%s)", in.View.Turn, in.View.Step, strings.Join(ids, ",")))
 	var after []deed
-	for _, d := range w.deedsAt("pre-step", in.View.Turn, in.View.Step, 1) {
+	for _, d := range w.deedsAt(kind, in.View.Turn, in.View.Step, 1) {
 		done, err := w.common(ctx, d)
 		if err != nil {
 			return plugin.Decision{}, err
@@ -65,9 +71,7 @@ func (w *world) request(ctx context.Context, in plugin.RequestProposal, next fun
 		if _, err := w.common(ctx, d); err != nil {
 			return out, err
 		}
-		if d.verb == "model" {
-			out.Model = d.args[0]
-		}
+		configure(&out, in, d)
 	}
 	return out, nil
 }

@@ -55,12 +55,12 @@ func (r *run) checkRequests(records []session.Record) error {
 		}
 		rebuilt = append(rebuilt, requests...)
 	}
-	sent := r.requests()
+	sent := r.asked()
 	if len(sent) != len(rebuilt) {
 		return fmt.Errorf("the model was sent %d requests, but the log yields %d", len(sent), len(rebuilt))
 	}
 	for i := range sent {
-		have, want := asJSON(sent[i]), asJSON(rebuilt[i])
+		have, want := sent[i], asJSON(rebuilt[i])
 		if have != want {
 			return fmt.Errorf("request %d is not what the log yields: sent %s, rebuilt %s", i+1, have, want)
 		}

@@ -29,7 +29,7 @@ func (localTarget) open(ctx context.Context, w *world, d *plugin.Definition) (*s
 		return nil, err
 	}
 	objects = w.faults.Wrap(objects)
-	registry, err := llm.NewRegistry(w.provider)
+	registry, err := llm.NewRegistry(w.providers()...)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,13 +28,18 @@ type run struct {
 	site     *site
 	agent    *agents.Agent
 	frames   *frames
+	book     *book // a log that the scenario writes itself
 
-	last    outcome
-	settled bool // nothing can happen any more without another act
-	closed  bool // the scenario ended the agent
-	seen    int  // records that were looked at
-	waiters map[string]chan error
-	inserts []string // ids of messages that were accepted
+	last      outcome
+	settled   bool   // nothing can happen any more without another act
+	closed    bool   // the scenario ended the agent
+	attempted string // id of an agent that was to be created
+	seen      int    // records that were looked at
+	waiters   map[string]chan error
+	inserts   []string // ids of messages that were accepted
+
+	tasksOf    map[string]chan maintained // by who waits
+	taskResult json.RawMessage            // of the last act
 }
 
 // execute runs a scenario on a target.
@@ -63,7 +69,7 @@ func (s *Scenario) begin(t Target) *run {
 
 // command does one thing and looks at what must be seen of it.
 func (r *run) command(ctx context.Context, c *command) error {
-	r.settled, r.last = false, outcome{}
+	r.settled, r.last, r.taskResult = false, outcome{}, nil
 	r.last = c.act(ctx, r)
 	if r.last.err != nil && !c.mayFail() {
 		return fmt.Errorf("%s: > %s: %w", c.pos, c.text, r.last.err)
@@ -86,7 +92,7 @@ func (r *run) open(ctx context.Context) (err error) {
 	if r.agent != nil {
 		return nil
 	}
-	if r.site, err = r.target.open(ctx, r.world, r.definition()); err != nil {
+	if err := r.openSite(ctx); err != nil {
 		return err
 	}
 	id := "scenario-" + uuid.NewString()[:13]
@@ -94,6 +100,14 @@ func (r *run) open(ctx context.Context) (err error) {
 	short, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
 	r.agent, err = r.site.client.Create(short, agents.CreateOptions{ID: id, Definition: definitionName})
+	return err
+}
+
+// openSite makes the site, if it is not there yet.
+func (r *run) openSite(ctx context.Context) (err error) {
+	if r.site == nil {
+		r.site, err = r.target.open(ctx, r.world, r.definition())
+	}
 	return err
 }
 
@@ -112,6 +126,9 @@ func (r *run) leave() error {
 // log is the agent's log as it is now.
 func (r *run) log(ctx context.Context) ([]session.Record, error) {
 	var out []session.Record
+	if r.book != nil {
+		return r.book.log.Records(), nil
+	}
 	if r.agent == nil {
 		return nil, nil
 	}
@@ -138,6 +155,9 @@ func (r *run) gain(ctx context.Context) ([]string, error) {
 
 // finish checks what every scenario must keep.
 func (r *run) finish(ctx context.Context) error {
+	if r.book != nil {
+		return r.finishBook(ctx)
+	}
 	if r.agent == nil {
 		return nil
 	}

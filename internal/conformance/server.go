@@ -7,7 +7,6 @@ import (
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/internal/store"
-	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/plugin"
 	"github.com/everturn/everturn/worker"
 	"github.com/google/uuid"
@@ -32,7 +31,7 @@ func (t *serverTarget) open(ctx context.Context, w *world, d *plugin.Definition)
 	}
 	queue := "conformance-" + uuid.NewString()
 	wk, err := worker.New(ctx, worker.Config{Client: t.client, Namespace: t.namespace, TaskQueue: queue, Store: s,
-		Providers: []llm.Provider{w.provider}, Definitions: []*plugin.Definition{d}, Broker: w.broker, Profile: worker.Stock,
+		Providers: w.providers(), Definitions: []*plugin.Definition{d}, Broker: w.broker, Profile: worker.Stock,
 		Drain: 5 * time.Second, Probe: w.probe})
 	if err != nil {
 		return nil, err

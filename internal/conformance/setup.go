@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,11 @@ type setup struct {
 	window   int
 	retry    llm.RetryPolicy
 	given    []string // lines of a log
+	routes   routes
+	furniture
+	pipeline pipeline
+	stops    []stopSpec
+	tasks    []taskSpec
 
 	holds  map[string]bool // of gates, tools, points and the store
 	pauses map[string]bool // holds of the model
@@ -75,9 +81,23 @@ var settings = map[string]func(s *setup, args []string, value string) error{
 	"listener": (*setup).listener,
 	"system":   func(s *setup, _ []string, value string) error { return json.Unmarshal([]byte(value), &s.system) },
 	"cap":      func(s *setup, _ []string, value string) error { return json.Unmarshal([]byte(value), &s.cap) },
-	"window":   func(s *setup, _ []string, value string) error { return json.Unmarshal([]byte(value), &s.window) },
-	"retry":    (*setup).policy,
-	"given":    func(s *setup, _ []string, value string) error { s.given = append(s.given, value); return nil },
+	"approval": (*setup).approvals,
+	"stopping": (*setup).stopping,
+	"task":     (*setup).task,
+	"max-result": func(s *setup, _ []string, value string) error {
+		return json.Unmarshal([]byte(value), &s.pipeline.maxResult)
+	},
+	"window":      func(s *setup, _ []string, value string) error { return json.Unmarshal([]byte(value), &s.window) },
+	"retry":       (*setup).policy,
+	"route":       (*setup).route,
+	"replacement": (*setup).replacement,
+	"agent":       (*setup).declare,
+	"section":     telling("section"),
+	"context":     telling("context"),
+	"compaction":  (*setup).compact,
+	"summary":     (*setup).summary,
+	"tool-order":  func(s *setup, _ []string, value string) error { s.toolOrder = strings.Fields(value); return nil },
+	"given":       func(s *setup, _ []string, value string) error { s.given = append(s.given, value); return nil },
 }
 
 var pause = regexp.MustCompile(`\bhold (\S+)`)
@@ -98,17 +118,20 @@ func (s *setup) gate(args []string, value string) error {
 	if len(args) != 2 {
 		return fmt.Errorf("want `gate KIND PLACE: deeds`, such as `gate pre-step 1.1: reject`")
 	}
+	if slices.Contains(toolGates, args[0]) {
+		return s.toolGate(args[0], args[1], value)
+	}
 	g := &gateSpec{kind: args[0], place: args[1]}
 	switch g.kind {
-	case "pre-step", "request", "request-error":
+	case "pre-step", "inner-pre-step", "request", "request-error", "stream":
 	default:
-		return fmt.Errorf("unknown kind %q: want pre-step, request or request-error", g.kind)
+		return fmt.Errorf("unknown kind %q: want pre-step, inner-pre-step, request, stream or request-error", g.kind)
 	}
 	if !place.MatchString(g.place) {
 		return fmt.Errorf("%q is no place: want TURN.STEP, TURN.STEP/ATTEMPT or *", g.place)
 	}
 	var err error
-	g.deeds, err = s.parseDeeds(g.kind, &words{value})
+	g.deeds, err = s.parseDeeds(strings.TrimPrefix(g.kind, "inner-"), &words{value})
 	s.gates = append(s.gates, g)
 	return err
 }

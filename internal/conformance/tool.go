@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -14,10 +15,11 @@ import (
 
 // A toolSpec is a tool of a scenario.
 type toolSpec struct {
-	name     string
-	parallel bool
-	effect   tools.Effect
-	deeds    []deed
+	name       string
+	classifier string // parallel, exclusive, refusing or failing
+	effect     tools.Effect
+	whole      bool // its results are never projected
+	deeds      []deed
 }
 
 // tool reads `tool NAME: [parallel|exclusive] [once|pure|keyed], deeds`. A deed without a comma before it is fine after
@@ -39,8 +41,10 @@ func (s *setup) tool(args []string, value string) (err error) {
 // trait takes a trait and the comma after it.
 func (t *toolSpec) trait(w *words) bool {
 	switch word := w.peek(); word {
-	case "parallel", "exclusive":
-		t.parallel = word == "parallel"
+	case "parallel", "exclusive", "refusing", "failing":
+		t.classifier = word
+	case "whole":
+		t.whole = true
 	case "once", "pure", "keyed":
 		t.effect = tools.Effect(word)
 	default:
@@ -53,28 +57,21 @@ func (t *toolSpec) trait(w *words) bool {
 
 // make makes the tool. A `hold` without a name of its own stands at the id of the call.
 func (w *world) tool(spec *toolSpec) *tools.Tool {
-	t := &tools.Tool{Name: spec.name, Description: "A tool of the scenario.", Effect: spec.effect,
-		Parameters: json.RawMessage(`{"type":"object"}`),
+	return &tools.Tool{Name: spec.name, Description: "A tool of the scenario.", Effect: spec.effect,
+		Parameters: json.RawMessage(`{"type":"object"}`), Parallel: w.classifier(spec), KeepWhole: spec.whole,
 		Run: func(ctx context.Context, args json.RawMessage) (tools.Result, error) {
 			call, _ := tools.CallFrom(ctx)
 			w.bodies.start(call.ID)
 			defer w.bodies.end(call.ID)
 			return w.body(ctx, call.ID, spec.deeds, args)
 		}}
-	if spec.parallel {
-		t.Parallel = func(json.RawMessage) bool { return true }
-	}
-	return t
 }
 
 // body does what the tool does.
 func (w *world) body(ctx context.Context, call string, deeds []deed, args json.RawMessage) (tools.Result, error) {
 	var out tools.Result
 	for _, d := range deeds {
-		if len(d.args) > 0 && d.args[0] == "CALL" { // each call has a hold of its own
-			d.args = append([]string{call}, d.args[1:]...)
-		}
-		done, err := w.common(ctx, d)
+		done, err := w.common(ctx, forCall(d, call))
 		if !done {
 			err = w.bodyDeed(&out, d, args)
 		}
@@ -91,6 +88,14 @@ func (w *world) bodyDeed(out *tools.Result, d deed, args json.RawMessage) error 
 		out.Content = tools.TextResult(d.args[0]).Content
 	case "args":
 		out.Content = tools.TextResult(string(args)).Content
+	case "long":
+		n, err := strconv.Atoi(d.args[0])
+		out.Content = tools.TextResult(strings.Repeat("x", max(n, 0))).Content
+		return err
+	case "content":
+		return json.Unmarshal([]byte(d.args[0]), &out.Content)
+	case "bars":
+		w.barred.Store(d.args[0], true)
 	case "error":
 		return errors.New(d.args[0])
 	case "coded":

@@ -56,8 +56,8 @@ func runs(entries []string) []stretch {
 var notation = regexp.MustCompile(`^(IS[-+xr]\(.+\)|TS\d+|SS\d+\.\d+|SYS∅?~?|UM\(.+\)~?|RH\([a-z]+(,series)?\)|RC|CH(×\d+)?|AM!?∅?|AA|` +
 	`TC\(.+\)|TR!?\(.+\)~?|SE|TE\(.+\)|ES|LRS?\(\d+\)|CR\(.+\)|[a-z]+(/[a-z-]+)+)$`)
 
-// isTrace reports whether a line is a trace: its entries begin with two capitals.
-func isTrace(line string) bool { return regexp.MustCompile(`^[A-Z]{2}`).MatchString(line) }
+// isTrace reports whether a line is a trace: its entries begin with two capitals, or are the type of an event.
+func isTrace(line string) bool { return regexp.MustCompile(`^([A-Z]{2}|[a-z]+/)`).MatchString(line) }
 
 // parseTrace reads what a trace is to be.
 func parseTrace(line string) ([]stretch, error) {

@@ -44,7 +44,7 @@ func (s *Scenario) observe(ctx context.Context, t Target) (out []edit, err error
 	r := s.begin(t)
 	defer func() { _ = r.leave() }()
 	for _, c := range s.commands {
-		r.settled, r.last = false, outcome{}
+		r.settled, r.last, r.taskResult = false, outcome{}, nil
 		r.last = c.act(ctx, r)
 		for _, w := range c.watches {
 			got, err := w.calm(ctx, r)

@@ -44,6 +44,15 @@ var watches = map[string]func(args []string, value string) (*watch, error){
 	"deltas":       parseDeltas,
 	"seqs":         parseSeqs,
 	"waiting":      parseWaiting,
+	"request-data": parseRequestData,
+	"rebuilt":      parseRebuilt,
+	"mentions":     parseMentions,
+	"published":    parsePublished,
+	"kept":         parseKept,
+	"account":      parseAccount,
+	"result":       parseResult,
+	"shown":        parseShown,
+	"sent":         parseSent,
 }
 
 // parseWatch reads one line.

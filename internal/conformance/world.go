@@ -33,15 +33,22 @@ type world struct {
 	notices  notices
 	bodies   bodies
 	gateLog  gateLog
+	frozen   frozen
+	sayings  sayings
 	provider llm.Provider
 
-	storeHolds sync.Map // by name
+	storeHolds sync.Map           // by name
+	barred     sync.Map           // names of tools that became exclusive
+	live       *plugin.Definition // as it was registered last
 }
 
 func newWorld(s *setup) *world {
 	w := &world{setup: s, faults: storetest.NewFaults(), broker: &stream.Memory{Buffer: 1 << 14}}
 	w.provider = scripted.New(scripted.Config{Probes: &w.probes, Recorder: &w.sent, Sleep: local.Sleep,
 		Models: map[string]scripted.Model{modelName: {Script: s.script, Retry: s.retry, ContextWindow: s.window}}})
+	if w.routes.now != nil {
+		w.provider = newRouter(w)
+	}
 	return w
 }
 
@@ -49,7 +56,7 @@ func newWorld(s *setup) *world {
 func (w *world) definition() *plugin.Definition {
 	d := &plugin.Definition{Name: definitionName, Provider: scripted.Name, Model: modelName, MaxParallelTools: w.cap,
 		Listeners:    []plugin.Listener{w.listen},
-		PreStep:      []plugin.PreStepGate{w.preStep},
+		PreStep:      []plugin.PreStepGate{w.preStepOf("pre-step")},
 		Request:      []plugin.RequestGate{w.request},
 		RequestError: []plugin.RequestErrorGate{w.requestError},
 	}
@@ -59,6 +66,10 @@ func (w *world) definition() *plugin.Definition {
 	for _, t := range w.tools {
 		d.Tools = append(d.Tools, w.tool(t))
 	}
+	w.guardCalls(d)
+	w.listenToStops(d)
+	w.maintenance(d)
+	w.furnish(d)
 	return d
 }
 

@@ -1,0 +1,213 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everturn/everturn/agents"
+	"github.com/everturn/everturn/plugin"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/tools"
+)
+
+// toolGates are the kinds of gates of tool calls. Their place is the id of a call, or *.
+var toolGates = []string{"tool-pre", "guard", "tool-execute", "tool-post"}
+
+// pipeline is what a scenario's definition has around its tools.
+type pipeline struct {
+	approval  bool
+	maxResult int
+}
+
+// toolGate reads `gate tool-pre|guard|tool-execute|tool-post CALL: deeds`.
+func (s *setup) toolGate(kind, call, value string) error {
+	deeds, err := s.parseDeeds(kind, &words{value})
+	s.gates = append(s.gates, &gateSpec{kind, call, deeds})
+	return err
+}
+
+// approvals reads `approval: on`: calls that must be asked about wait for a person.
+func (s *setup) approvals(args []string, value string) error {
+	if len(args) > 0 || value != "on" {
+		return fmt.Errorf("want `approval: on`")
+	}
+	s.pipeline.approval = true
+	return nil
+}
+
+// guardCalls registers what the scenario has around its tools, and nothing else: a gate costs a call a stage of its own.
+func (w *world) guardCalls(d *plugin.Definition) {
+	d.MaxResultBytes = w.pipeline.maxResult
+	if w.pipeline.approval {
+		d.Approval = &plugin.Approval{}
+	}
+	for _, g := range w.gates {
+		switch {
+		case g.kind == "tool-pre" && d.ToolPreExecute == nil:
+			d.ToolPreExecute = []plugin.ToolPreGate{w.toolPre}
+		case g.kind == "guard" && d.Guards == nil:
+			d.Guards = []plugin.Guard{w.guard}
+		case g.kind == "tool-execute" && d.ToolExecute == nil:
+			d.ToolExecute = []plugin.ToolExecuteGate{w.toolExecute}
+		case g.kind == "tool-post" && d.ToolPostExecute == nil:
+			d.ToolPostExecute = []plugin.ToolPostGate{w.toolPost}
+		}
+	}
+	w.live = d
+}
+
+// callDeeds are the deeds of a gate of a tool call, those that every gate can do carried out.
+func (w *world) callDeeds(ctx context.Context, kind, call string) (own []deed, err error) {
+	for _, g := range w.gates {
+		if g.kind != kind || g.place != "*" && g.place != call {
+			continue
+		}
+		for _, d := range g.deeds {
+			done, err := w.common(ctx, forCall(d, call))
+			if err != nil {
+				return nil, err
+			}
+			if !done {
+				own = append(own, d)
+			}
+		}
+	}
+	return own, nil
+}
+
+// forCall gives each call a hold of its own.
+func forCall(d deed, call string) deed {
+	if len(d.args) > 0 && d.args[0] == "CALL" {
+		d.args = append([]string{call}, d.args[1:]...)
+	}
+	return d
+}
+
+func (w *world) toolPre(ctx context.Context, in plugin.ToolCall, next func(context.Context) (plugin.Verdict, error)) (plugin.Verdict, error) {
+	w.gateLog.add("tool-pre", in.ID)
+	deeds, err := w.callDeeds(ctx, "tool-pre", in.ID)
+	if err != nil {
+		return plugin.Verdict{}, err
+	}
+	for _, d := range deeds {
+		return plugin.Verdict{Kind: plugin.VerdictKind(d.verb), Reason: strings.Join(d.args, " ")}, nil
+	}
+	return next(ctx)
+}
+
+// guard denies where the scenario says so. It sees no context, so it does nothing else.
+func (w *world) guard(in plugin.ToolCall) string {
+	w.gateLog.add("guard", in.ID)
+	deeds, err := w.callDeeds(context.Background(), "guard", in.ID)
+	if err != nil {
+		panic(err)
+	}
+	for _, d := range deeds {
+		return strings.Join(d.args, " ")
+	}
+	return ""
+}
+
+func (w *world) toolExecute(ctx context.Context, in plugin.ToolCall, next func(context.Context) (tools.Result, error)) (tools.Result, error) {
+	w.gateLog.add("tool-execute", in.ID)
+	if _, err := w.callDeeds(ctx, "tool-execute", in.ID); err != nil {
+		return tools.Result{}, err
+	}
+	return next(ctx)
+}
+
+// toolPost notes what it judges, with ! for a failure, and changes the decision of the gates within.
+func (w *world) toolPost(ctx context.Context, in plugin.ToolOutcome, next func(context.Context) (plugin.PostDecision, error)) (plugin.PostDecision, error) {
+	mark := ""
+	if in.IsError {
+		mark = "!"
+	}
+	w.gateLog.add("tool-post", in.Call.ID+mark)
+	deeds, err := w.callDeeds(ctx, "tool-post", in.Call.ID)
+	if err != nil {
+		return plugin.PostDecision{}, err
+	}
+	out, err := next(ctx)
+	for _, d := range deeds {
+		switch d.verb {
+		case "block":
+			out.Block, out.Feedback = true, d.args[0]
+		case "text":
+			out.Content = session.TextContent(d.args[0])
+		case "value":
+			out.Value = json.RawMessage(d.args[0])
+		case "context":
+			out.Contexts = append(out.Contexts, w.message(d.args[0]))
+		}
+	}
+	return out, err
+}
+
+// classifier says whether a call may run beside others; odd ones are those that a scenario wants to be wrong.
+func (w *world) classifier(spec *toolSpec) func(json.RawMessage) bool {
+	switch spec.classifier {
+	case "parallel":
+		return func(json.RawMessage) bool {
+			_, exclusive := w.barred.Load(spec.name)
+			return !exclusive
+		}
+	case "refusing":
+		return func(json.RawMessage) bool { return false }
+	case "failing":
+		return func(json.RawMessage) bool { panic("the scenario lets the classifier fail") }
+	default:
+		return nil
+	}
+}
+
+// parseDecision reads `approve CALL` and `deny CALL ["reason"]`: a person decides about a call that waits.
+func parseDecision(grant bool) func(*setup, *words) (act, error) {
+	return func(_ *setup, w *words) (act, error) {
+		call, err := w.bare("the id of a call")
+		reason := ""
+		if err == nil && !w.done() {
+			reason, err = w.text("the reason")
+		}
+		return quiet(func(r *run, ctx context.Context) error { return r.decide(ctx, call, grant, reason) }), err
+	}
+}
+
+// decide decides about the call of the step that waits; one that does not wait any more is tried nevertheless.
+func (r *run) decide(ctx context.Context, call string, grant bool, reason string) error {
+	state, err := r.agent.State(ctx)
+	if err != nil {
+		return err
+	}
+	id := fmt.Sprintf("%d.%d.%s", state.Turn, state.Step, call)
+	o := agents.DecisionOptions{By: "somebody", Reason: reason}
+	if grant {
+		return r.agent.Approve(ctx, id, o)
+	}
+	return r.agent.Deny(ctx, id, o)
+}
+
+// parseApprovals reads `approvals on|off|DURATION`: whether anybody can be asked from now on, and for how long.
+func parseApprovals(_ *setup, w *words) (act, error) {
+	word, err := w.bare("on, off or a duration")
+	if err != nil {
+		return nil, err
+	}
+	var service *plugin.Approval
+	if word != "off" {
+		service = &plugin.Approval{}
+	}
+	if !slices.Contains([]string{"on", "off"}, word) {
+		if service.Deadline, err = time.ParseDuration(word); err != nil {
+			return nil, err
+		}
+	}
+	return quiet(func(r *run, _ context.Context) error {
+		r.live.Approval = service
+		r.gateLog.see("tool-pre") // every gate of a later call sees it: they share this lock
+		return nil
+	}), nil
+}
