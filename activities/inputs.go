@@ -18,7 +18,7 @@ var _ InputReader = History{}
 
 // Inputs implements [InputReader]: it reads the raw history, since a run that was terminated cannot be asked.
 func (h History) Inputs(ctx context.Context, workflowID, runID string) (LastInputs, error) {
-	r := inputReader{run: runID}
+	r := inputReader{id: func(n int) string { return signals.MadeID(runID, n) }}
 	req := &workflowservice.GetWorkflowExecutionHistoryRequest{
 		Namespace: h.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
 	}
@@ -36,10 +36,26 @@ func (h History) Inputs(ctx context.Context, workflowID, runID string) (LastInpu
 	}
 }
 
+// An AcceptedAct is one act of a history.
+type AcceptedAct struct {
+	Name string          `json:"name"`
+	Raw  json.RawMessage `json:"raw"`
+}
+
+// InputsOf follows the inbox through the acts that a run accepted, for a history that is kept in another way. id is the id
+// of the n-th message that came without one.
+func InputsOf(c signals.Create, acts []AcceptedAct, id func(n int) string) LastInputs {
+	r := inputReader{id: id, out: LastInputs{Create: c}}
+	for _, a := range acts {
+		r.act(a.Name, a.Raw)
+	}
+	return r.out
+}
+
 // An inputReader follows the inbox through the events of a history.
 type inputReader struct {
-	run  string
-	made int // messages without an id so far
+	id   func(n int) string // of the n-th message without one
+	made int                // messages without an id so far
 	out  LastInputs
 }
 
@@ -114,7 +130,7 @@ func (r *inputReader) sent(s signals.Send) {
 	if s.ID == "" {
 		r.made++
 	}
-	r.out.Sent = append(r.out.Sent, SentInput{Message: s.Message(signals.MadeID(r.run, r.made)), Target: s.Target})
+	r.out.Sent = append(r.out.Sent, SentInput{Message: s.Message(r.id(r.made)), Target: s.Target})
 }
 
 func (r *inputReader) removed(id string) {

@@ -20,7 +20,7 @@ func (k *task) messageID() string {
 	k.engine.mu.Lock()
 	defer k.engine.mu.Unlock()
 	k.agent.Made++
-	return fmt.Sprintf("in-%s-%d", k.agent.ID, k.agent.Made)
+	return madeID(k.agent.ID, k.agent.Made)
 }
 
 func (k *task) ident() work.Ident {

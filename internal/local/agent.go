@@ -12,18 +12,20 @@ import (
 
 // An agent is one run of an agent, as the server knows it. What has a JSON name is durable.
 type agent struct {
-	ID      string                    `json:"id"`
-	Run     int                       `json:"run"` // counts rollovers, from 1
-	Started int64                     `json:"started"`
-	Create  signals.Create            `json:"create"`
-	State   json.RawMessage           `json:"state,omitempty"` // of the driver, after the last input
-	Queue   []item                    `json:"queue,omitempty"`
-	Effects []*effect                 `json:"effects,omitempty"`
-	Timers  []timer                   `json:"timers,omitempty"`
-	Made    int                       `json:"made,omitempty"`    // message ids made up
-	Handled int                       `json:"handled,omitempty"` // inputs, without those that belong to a rollover
-	Cancel  *activities.CancelRequest `json:"cancel,omitempty"`  // of this run; a run can be cancelled only once
-	End     *ending                   `json:"end,omitempty"`
+	ID         string                    `json:"id"`
+	Run        int                       `json:"run"` // counts rollovers, from 1
+	Started    int64                     `json:"started"`
+	Create     signals.Create            `json:"create"`
+	State      json.RawMessage           `json:"state,omitempty"` // of the driver, after the last input
+	Queue      []item                    `json:"queue,omitempty"`
+	Effects    []*effect                 `json:"effects,omitempty"`
+	Timers     []timer                   `json:"timers,omitempty"`
+	Made       int                       `json:"made,omitempty"`       // message ids made up
+	MadeBefore int                       `json:"madeBefore,omitempty"` // by earlier lives
+	Handled    int                       `json:"handled,omitempty"`    // inputs, without those that belong to a rollover
+	Accepted   []activities.AcceptedAct  `json:"accepted,omitempty"`   // of all its runs
+	Cancel     *activities.CancelRequest `json:"cancel,omitempty"`     // of this run; a run can be cancelled only once
+	End        *ending                   `json:"end,omitempty"`
 
 	driver  *driver.Driver // of the worker that handled the last input; nil: to be restored
 	view    *driver.State  // State, decoded on demand
@@ -35,7 +37,7 @@ type agent struct {
 
 // An ending says how a run closed.
 type ending struct {
-	Status  string          `json:"status"` // completed, failed, canceled
+	Status  string          `json:"status"` // completed, failed, canceled, terminated
 	Code    string          `json:"code,omitempty"`
 	Reason  string          `json:"reason,omitempty"`
 	Summary *driver.Summary `json:"summary,omitempty"`

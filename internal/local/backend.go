@@ -37,6 +37,7 @@ func (e *Engine) Start(_ context.Context, id string, c signals.Create) error {
 		return fmt.Errorf("start agent %s: %w", id, agents.ErrExists)
 	}
 	a := &agent{ID: id, Run: 1, Started: millis(e.now), Create: c}
+	a.follow(e.agents[id])
 	e.agents[id] = a
 	e.runs = append(e.runs, a)
 	e.submit(a, item{Name: itemBegin, Raw: raw(c)})
@@ -88,7 +89,7 @@ func (e *Engine) Describe(_ context.Context, id string) (agents.Run, error) {
 	if err != nil {
 		return agents.Run{}, err
 	}
-	run := agents.Run{Open: a.End == nil, Status: statusRunning, Started: time.UnixMilli(a.Started).UTC()}
+	run := agents.Run{ID: a.runID(), Open: a.End == nil, Status: statusRunning, Started: time.UnixMilli(a.Started).UTC()}
 	if a.End != nil {
 		run.Status, run.Code, run.Reason = a.End.Status, a.End.Code, a.End.Reason
 	}

@@ -31,6 +31,7 @@ func (e *Engine) push(a *agent, i item) {
 
 // submit accepts an input from outside; the clock may go on after it had been given up. The caller holds the lock.
 func (e *Engine) submit(a *agent, i item) {
+	a.accepted(i)
 	e.push(a, i)
 	e.jumps = 0
 	e.settle()

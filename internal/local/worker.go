@@ -97,7 +97,7 @@ func (w *Worker) Stopped(ctx context.Context) error {
 		return nil
 	}
 	switch cause := context.Cause(s.thread.ctx); {
-	case errors.Is(cause, errDied), errors.Is(cause, errDrains), errors.Is(cause, errClosed):
+	case errors.Is(cause, errDied), errors.Is(cause, errDrains), errors.Is(cause, errClosed), errors.Is(cause, errTerminated):
 		return cause
 	default:
 		return nil
