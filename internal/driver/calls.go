@@ -96,7 +96,7 @@ func (d *Driver) mayRun(i int) bool {
 	if !c.Parallel {
 		return flying == 0
 	}
-	return flying < d.maxParallel() && !d.exclusiveRuns()
+	return flying < d.maxParallel()
 }
 
 // mayAsk reports whether the pre stage of call i may run now. A call that waits for a person frees its slot, so that
@@ -119,15 +119,6 @@ func (c Call) over() bool {
 	default:
 		return false
 	}
-}
-
-func (d *Driver) exclusiveRuns() bool {
-	for _, c := range d.state.Calls {
-		if c.State == CallRunning && !c.Parallel {
-			return true
-		}
-	}
-	return false
 }
 
 // defaultMaxParallel bounds the calls in flight. See spec §4.8.

@@ -130,7 +130,7 @@ func checkLog(s *State) error {
 		law(implies(s.Log.Broken != "", s.FlushAt != ""), "nobody flushes again"))
 }
 
-// checkLoan: a Step borrows the whole tail and appends; a persist borrows a prefix at the boundaries between steps.
+// checkLoan: a Step or a task borrows the whole tail and appends; a persist borrows a prefix where neither runs.
 func checkLoan(s *State) error {
 	l := &s.Log
 	waits := (s.Phase == Stepping || s.Phase == Maintaining) && s.Awaiting == ""

@@ -15,8 +15,20 @@
 //	                    │         flushed           │      endTurn       │   owed, steered  ▼               │
 //	                    └──────────────────────── draining ◀─────────────┴───────────────── stepOver ◀─────┘
 //
+// Two hooks lie on the way, if they are registered: starting, before the first opening, and stopping, between stepOver
+// and the end of the turn, which leads back to claiming if somebody objected (hook.go). A maintenance task owns the idle
+// phase: idle ─▶ maintaining ─▶ idle (maintain.go).
+//
+// A call of the phase tools goes through stages; a gate or a post gate of its own is an effect of its own (calls.go,
+// approval.go):
+//
+//	waiting ─▶ gating ─▶ cleared ─▶ running ─▶ executed ─▶ posting ─▶ finished ─▶ committed
+//	             │ └─▶ asking ─▲ │                ▲                      ▲
+//	             │          │ granted             │ denied               │ faulty, or a cancel came first
+//	             └──────────┴──────────────────────┴──────────────────────┘
+//
 // Any phase but birth and closed can be cancelled (cancel.go); disposal closes the agent from idle (dispose.go).
 //
-// The log has one writer at a time (log.go): normally the driver; while a Step runs, the tail is lent to it and events
-// that arise meanwhile wait for their seq.
+// The log has one writer at a time (log.go): normally the driver; while a Step or a maintenance task runs, the tail is
+// lent to it and events that arise meanwhile wait for their seq.
 package driver

@@ -8,8 +8,8 @@ import (
 )
 
 // An Effect is something to carry out: [StartSetup], [StartStep], [StartTool], [StartPersist], [StartTimer],
-// [StartHook], [StartMaintain], [CancelEffect], [Reply], [Notify], [Transition], [Rollover], [Close], [Defect]. The set is closed. What has an id is
-// answered by the input that names it.
+// [StartHook], [StartMaintain], [CancelEffect], [Reply], [Notify], [Transition], [Rollover], [Close], [Defect]. The set
+// is closed. What has an id is answered by the input that names it.
 type Effect interface{ isEffect() }
 
 // StartSetup gives birth to the agent; answered by [Born].

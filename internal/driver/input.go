@@ -12,8 +12,8 @@ import (
 // [RollAsked], [Resumed], [Decided], [MaintainAsked], [MaintainDone], [MaintainLost], [HookDone], [HookLost]. The set is
 // closed.
 //
-// Ref names the caller who waits for a receipt; empty for a signal and for the acts of a [Batch]. Request is the caller's id of the act, for
-// de-duplication; empty means none.
+// Ref names the caller who waits for a receipt; empty for a signal and for the acts of a [Batch]. Request is the
+// caller's id of the act, for de-duplication; empty means none.
 type Input interface{ isInput() }
 
 // Sent asks to insert a message. Message is small: a large body is one artifact block. See spec §3.1.

@@ -536,6 +536,11 @@ func TestWhatAPersonIsTold(t *testing.T) {
 func TestCancelAmongStages(t *testing.T) {
 	t.Parallel()
 	runScripts(t, []script{
+		{"X9 C-226 the message is there, no gate started", opened + `
+			cancel
+			step calls c1?+,c2*+ => SS1.1 UM(a) RH(initial) RC CH×1 AM CR(user) TC(c1) TR!(c1,ABORTED_BEFORE_DISPATCH) TC(c2) TR!(c2,ABORTED_BEFORE_DISPATCH) SE TE(aborted user)
+			open 
+		`},
 		{"X11 C-229 in the first call's pre stage: none is executed", opened + `
 			step calls c1*?+,c2*?+,c3 => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1)
 			cancel => CR(user)
@@ -622,4 +627,33 @@ func TestCancelAmongStages(t *testing.T) {
 			status idle
 		`},
 	})
+}
+
+func TestWhatAStageIsHanded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.act("followup a")
+	w.act("step calls c1*?+,c2*,c3")
+	stage := func() work.ToolIn { return w.tool("c1").effect.(StartTool).In }
+	in := stage()
+	head := w.state().Log.Head
+	require.Equal(t, work.ToolIn{ID: in.ID, Ident: w.state().ident(), Mode: work.ToolGate, Turn: 1, Step: 1, Key: "s/1/1.1/c1",
+		Call:  work.Call{ID: "c1", Name: "echo", Arguments: "{}", Parallel: true, Gated: true, Posted: true},
+		Later: []string{"c2"}, Head: &head}, in, "C-158: the mode of a later call may be asked again")
+	key := in.Key
+
+	w.act("gate c1 allow")
+	in = stage()
+	require.Equal(t, work.ToolRun, in.Mode)
+	require.Equal(t, key, in.Key, "one key for all stages and runs")
+	require.Nil(t, in.Out)
+
+	w.act("tool c1 ok ctx=x acts=inject:y exclusive=c9")
+	in = stage()
+	require.Equal(t, work.ToolPost, in.Mode)
+	require.Equal(t, key, in.Key)
+	require.Equal(t, &work.ToolOut{Content: session.TextContent("result"), Contexts: []session.Message{user("x", 0)}}, in.Out,
+		"acts were applied already, and are not judged")
+	require.Empty(t, in.Later)
+	require.Nil(t, in.Head)
 }
