@@ -33,7 +33,19 @@ var acts = map[string]func(s *setup, w *words) (act, error){
 	"look":           func(*setup, *words) (act, error) { return quiet((*run).nothing), nil },
 	"dispose":        func(*setup, *words) (act, error) { return quiet((*run).dispose), nil },
 	"disposing":      func(*setup, *words) (act, error) { return quiet((*run).disposing), nil },
-	"create":         func(*setup, *words) (act, error) { return quiet((*run).nothing), nil },
+	"create":         parseCreate,
+	"creating":       func(*setup, *words) (act, error) { return quiet((*run).creating), nil },
+	"created":        func(*setup, *words) (act, error) { return quiet((*run).created), nil },
+	"meet":           parseMeet,
+	"leaving":        parseLeaving,
+	"left":           parseLeft,
+	"terminate":      func(*setup, *words) (act, error) { return quiet((*run).terminate), nil },
+	"stale":          func(*setup, *words) (act, error) { return quiet((*run).stale), nil },
+	"worker":         parseWorker,
+	"resume":         func(*setup, *words) (act, error) { return quiet((*run).resume), nil },
+	"fork":           parseFork,
+	"export":         func(*setup, *words) (act, error) { return quiet((*run).export), nil },
+	"import":         parseImport,
 	"configure":      parseConfigure,
 	"fault":          parseFault,
 	"mend":           func(*setup, *words) (act, error) { return quiet((*run).mend), nil },
@@ -52,7 +64,6 @@ var acts = map[string]func(s *setup, w *words) (act, error){
 	"swap":           parseSwap,
 	"lend":           parseLend,
 	"attempt":        parseAttempt,
-	"reopen":         func(*setup, *words) (act, error) { return quiet((*run).reopen), nil },
 }
 
 // parseAct reads an act.

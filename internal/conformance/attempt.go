@@ -76,14 +76,3 @@ func parseLend(s *setup, w *words) (act, error) {
 		return r.sent(m.ID, receipt, err)
 	}, err
 }
-
-// resume gives the session of an agent that has ended another incarnation.
-func (r *run) reopen(ctx context.Context) error {
-	short, cancel := context.WithTimeout(ctx, r.patience)
-	defer cancel()
-	a, err := r.site.client.Resume(short, r.agent.ID())
-	if err == nil {
-		r.agent, r.closed = a, false
-	}
-	return err
-}

@@ -21,7 +21,8 @@ type book struct {
 func newBook(h session.Header) *book { return &book{log: session.NewLog(h)} }
 
 // offline are acts that need no agent.
-var offline = map[string]bool{"append": true, "replay": true, "keep": true, "import": true, "scatter": true}
+var offline = map[string]bool{"append": true, "replay": true, "keep": true, "import": true, "scatter": true,
+	"create": true, "creating": true, "created": true, "resume": true}
 
 // parseAppend reads `append ENTRY …` in the notation of traces, or `append JSON`: an event as a line of a log has it,
 // without seq and time.

@@ -31,6 +31,7 @@ var verbs = map[string]verb{
 	"cancel":     {args: "NN"},
 	"throw":      {args: "t"},
 	"panic":      {args: "t"},
+	"cancelled":  {},
 	"allow":      {places: "tool-pre"},
 	"deny":       {args: "T", places: "tool-pre guard"},
 	"ask":        {args: "T", places: "tool-pre"},
@@ -141,6 +142,8 @@ func (w *world) common(ctx context.Context, d deed) (done bool, err error) {
 		agent.Cancel(cause, keep)
 	case "throw":
 		return true, fmt.Errorf("%s", d.args[0])
+	case "cancelled": // whoever ignores the signal until it is there
+		<-ctx.Done()
 	case "panic":
 		panic(d.args[0])
 	default:

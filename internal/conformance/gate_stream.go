@@ -35,28 +35,22 @@ func (f *frozen) list() []string {
 // stream is the stream gate: by default it passes through.
 func (w *world) stream(ctx context.Context, in plugin.StreamCall, next func(context.Context, plugin.StreamCall) chunks) chunks {
 	w.gateLog.add("stream", fmt.Sprintf("%d.%d/%d", in.View.Turn, in.View.Step, in.Attempt))
-	request := asJSON(in.Request)
-	changes := false
+	w.frozen.add(asJSON(in.Request))
 	for _, d := range w.deedsAt("stream", in.View.Turn, in.View.Step, in.Attempt) {
 		switch done, err := w.common(ctx, d); {
 		case err != nil:
 			return func(yield func(session.Chunk, error) bool) { yield(nil, err) }
 		case done:
 		case d.verb == "recording":
-			w.frozen.add(request)
 			return recording(d.args[0])
 		case d.verb == "again":
-			w.frozen.add(request)
 			return again(next(ctx, in), func() chunks { return next(ctx, in) })
 		case d.verb == "mutate":
-			in.Request.Messages[0].Content[0], changes = session.Text{Text: "changed"}, true
+			in.Request.Messages[0].Content[0] = session.Text{Text: "changed"}
 		case d.verb == "substitute":
 			m := session.Message{ID: "other", Role: session.RoleUser, Content: session.TextContent("other"), Source: session.Source{Kind: session.SourceUser}}
-			in.Request.Messages, changes = []session.Message{m}, true
+			in.Request.Messages = []session.Message{m}
 		}
-	}
-	if !changes { // or nothing is to be sent
-		w.frozen.add(request)
 	}
 	return next(ctx, in)
 }

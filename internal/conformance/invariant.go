@@ -25,7 +25,7 @@ func (r *run) invariants(ctx context.Context) error {
 			return fmt.Errorf("event %d of the log has the seq %d", i, rec.Seq)
 		}
 	}
-	state, err := session.Fold(0, records)
+	state, err := session.Fold(r.from.seed, records)
 	if err != nil {
 		return fmt.Errorf("the log breaks a rule: %w", err)
 	}
@@ -46,7 +46,7 @@ func (r *run) checkRequests(records []session.Record) error {
 	var rebuilt []llm.Request
 	for _, rec := range records {
 		e, ok := rec.Event.(session.StepStart)
-		if !ok {
+		if !ok || rec.Seq < r.from.before() {
 			continue
 		}
 		requests, err := activities.Requests(r.agent.ID(), yieldAll(records), e.Turn, e.Step)
@@ -89,7 +89,7 @@ func asJSON(v any) string {
 // checkMessages follows every message: what was accepted is in the log, and each insertion came to exactly one end.
 func (r *run) checkMessages(records []session.Record, inbox session.Inbox) error {
 	f := fates{}
-	for _, rec := range records {
+	for _, rec := range records[min(r.from.seed, int64(len(records))):] {
 		switch e := rec.Event.(type) {
 		case session.InboxSpliced:
 			f.splice(e)

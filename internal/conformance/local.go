@@ -42,7 +42,8 @@ func (localTarget) open(ctx context.Context, w *world, d *plugin.Definition) (*s
 	if err != nil {
 		return nil, err
 	}
-	if _, err := engine.StartWorker(); err != nil {
+	first, err := engine.StartWorker()
+	if err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
 	s, err := local.OpenStore(objects)
@@ -53,7 +54,7 @@ func (localTarget) open(ctx context.Context, w *world, d *plugin.Definition) (*s
 	if err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
-	return &site{client: client, close: engine.Close}, nil
+	return &site{client: client, close: engine.Close, power: &localPower{engine, first}}, nil
 }
 
 // localWork adds the holds of the scenario to the points of the engine.

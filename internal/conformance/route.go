@@ -62,6 +62,8 @@ func routeFact(m *scripted.Model, w *words) error {
 		m.ReasoningEffort = v
 	case "updates":
 		m.SystemPromptUpdate = true
+	case "images":
+		m.Images = true
 	case "says":
 		return says(m, w)
 	case "fails":

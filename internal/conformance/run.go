@@ -11,7 +11,6 @@ import (
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/session"
-	"github.com/google/uuid"
 )
 
 // The patience with what must come. It is only used up by a scenario that fails.
@@ -29,6 +28,7 @@ type run struct {
 	agent    *agents.Agent
 	frames   *frames
 	book     *book // a log that the scenario writes itself
+	people
 
 	last      outcome
 	settled   bool   // nothing can happen any more without another act
@@ -88,20 +88,7 @@ func (c *command) mayFail() bool {
 }
 
 // open makes the site and the agent, if they are not there yet.
-func (r *run) open(ctx context.Context) (err error) {
-	if r.agent != nil {
-		return nil
-	}
-	if err := r.openSite(ctx); err != nil {
-		return err
-	}
-	id := "scenario-" + uuid.NewString()[:13]
-	r.frames = watchFrames(r.broker, id)
-	short, cancel := context.WithTimeout(ctx, r.patience)
-	defer cancel()
-	r.agent, err = r.site.client.Create(short, agents.CreateOptions{ID: id, Definition: definitionName})
-	return err
-}
+func (r *run) open(ctx context.Context) error { return r.create(ctx, agents.CreateOptions{}) }
 
 // openSite makes the site, if it is not there yet.
 func (r *run) openSite(ctx context.Context) (err error) {
@@ -114,6 +101,11 @@ func (r *run) openSite(ctx context.Context) (err error) {
 // leave gives everything back.
 func (r *run) leave() error {
 	r.over()
+	for _, p := range r.away {
+		if p.frames != nil {
+			p.frames.stop()
+		}
+	}
 	if r.frames != nil {
 		r.frames.stop()
 	}
@@ -158,6 +150,10 @@ func (r *run) finish(ctx context.Context) error {
 	if r.book != nil {
 		return r.finishBook(ctx)
 	}
+	return errors.Join(r.finishOne(ctx), r.others(ctx))
+}
+
+func (r *run) finishOne(ctx context.Context) error {
 	if r.agent == nil {
 		return nil
 	}

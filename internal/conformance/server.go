@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -30,20 +31,18 @@ func (t *serverTarget) open(ctx context.Context, w *world, d *plugin.Definition)
 		return nil, err
 	}
 	queue := "conformance-" + uuid.NewString()
-	wk, err := worker.New(ctx, worker.Config{Client: t.client, Namespace: t.namespace, TaskQueue: queue, Store: s,
-		Providers: w.providers(), Definitions: []*plugin.Definition{d}, Broker: w.broker, Profile: worker.Stock,
-		Drain: 5 * time.Second, Probe: w.probe})
-	if err != nil {
-		return nil, err
-	}
-	if err := wk.Start(); err != nil {
+	p := &serverPower{client: t.client, make: func(ctx context.Context) (*worker.Worker, error) {
+		return worker.New(ctx, worker.Config{Client: t.client, Namespace: t.namespace, TaskQueue: queue, Store: s,
+			Providers: w.providers(), Definitions: []*plugin.Definition{d}, Broker: w.broker, Profile: worker.Stock,
+			Drain: 5 * time.Second, Probe: w.probe})
+	}}
+	if err := p.startWorker(ctx); err != nil {
 		return nil, fmt.Errorf("start worker: %w", err)
 	}
 	a, err := agents.New(agents.Config{Backend: agents.Temporal(t.client, agents.TemporalOptions{TaskQueue: queue, Namespace: t.namespace}),
 		Store: s, Broker: w.broker, Poll: 20 * time.Millisecond})
 	if err != nil {
-		wk.Stop()
-		return nil, err
+		return nil, errors.Join(err, p.stopWorker())
 	}
-	return &site{client: a, close: func() error { wk.Stop(); return s.Close() }}, nil
+	return &site{client: a, close: func() error { return errors.Join(p.stopWorker(), s.Close()) }, power: p}, nil
 }

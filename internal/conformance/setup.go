@@ -26,6 +26,8 @@ type setup struct {
 	window   int
 	retry    llm.RetryPolicy
 	given    []string // lines of a log
+	hooks    hooks
+	private  map[string]string // agents by the tool that only they have
 	routes   routes
 	furniture
 	pipeline pipeline
@@ -87,17 +89,20 @@ var settings = map[string]func(s *setup, args []string, value string) error{
 	"max-result": func(s *setup, _ []string, value string) error {
 		return json.Unmarshal([]byte(value), &s.pipeline.maxResult)
 	},
-	"window":      func(s *setup, _ []string, value string) error { return json.Unmarshal([]byte(value), &s.window) },
-	"retry":       (*setup).policy,
-	"route":       (*setup).route,
-	"replacement": (*setup).replacement,
-	"agent":       (*setup).declare,
-	"section":     telling("section"),
-	"context":     telling("context"),
-	"compaction":  (*setup).compact,
-	"summary":     (*setup).summary,
-	"tool-order":  func(s *setup, _ []string, value string) error { s.toolOrder = strings.Fields(value); return nil },
-	"given":       func(s *setup, _ []string, value string) error { s.given = append(s.given, value); return nil },
+	"window":        func(s *setup, _ []string, value string) error { return json.Unmarshal([]byte(value), &s.window) },
+	"retry":         (*setup).policy,
+	"created":       birthHook("created"),
+	"session-start": birthHook("session-start"),
+	"private":       (*setup).privately,
+	"route":         (*setup).route,
+	"replacement":   (*setup).replacement,
+	"agent":         (*setup).declare,
+	"section":       telling("section"),
+	"context":       telling("context"),
+	"compaction":    (*setup).compact,
+	"summary":       (*setup).summary,
+	"tool-order":    func(s *setup, _ []string, value string) error { s.toolOrder = strings.Fields(value); return nil },
+	"given":         func(s *setup, _ []string, value string) error { s.given = append(s.given, value); return nil },
 }
 
 var pause = regexp.MustCompile(`\bhold (\S+)`)
@@ -155,10 +160,10 @@ func (s *setup) point(args []string, value string) error {
 
 // listener lets the listener of a notice fail.
 func (s *setup) listener(args []string, value string) error {
-	if len(args) != 1 || value != "panic" {
-		return fmt.Errorf("want `listener NOTICE: panic`, such as `listener agent/status: panic`")
+	if len(args) == 0 || len(args) > 2 || value != "panic" {
+		return fmt.Errorf("want `listener NOTICE: panic` or `listener EVENT TURN: panic`, such as `listener agent/status: panic`")
 	}
-	s.panics[args[0]] = true
+	s.panics[strings.Join(args, " ")] = true
 	return nil
 }
 

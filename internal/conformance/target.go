@@ -19,4 +19,5 @@ type Target interface {
 type site struct {
 	client *agents.Client
 	close  func() error // ends the worker; its error is a law that was broken
+	power  power
 }

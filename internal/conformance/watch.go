@@ -50,9 +50,15 @@ var watches = map[string]func(args []string, value string) (*watch, error){
 	"published":    parsePublished,
 	"kept":         parseKept,
 	"account":      parseAccount,
+	"header":       parseHeader,
+	"born":         parseBorn,
+	"unborn":       parseUnborn,
+	"listed":       parseListed(false),
+	"roots":        parseListed(true),
 	"result":       parseResult,
 	"shown":        parseShown,
 	"sent":         parseSent,
+	"stored":       parseStored,
 }
 
 // parseWatch reads one line.

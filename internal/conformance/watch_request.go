@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -123,9 +122,5 @@ func quoted(text string) string {
 	if oneWord.MatchString(text) {
 		return text
 	}
-	raw, err := json.Marshal(text)
-	if err != nil {
-		return fmt.Sprintf("%q", text)
-	}
-	return string(raw)
+	return compact(text)
 }

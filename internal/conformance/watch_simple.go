@@ -120,7 +120,7 @@ func (r *run) fold(ctx context.Context) (*session.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	return session.Fold(0, records)
+	return session.Fold(r.from.seed, records)
 }
 
 // parseInbox reads `inbox next-step: a; next-turn: b,c` and `inbox empty`.

@@ -38,6 +38,7 @@ type world struct {
 	provider llm.Provider
 
 	storeHolds sync.Map           // by name
+	names      sync.Map           // of agents by id
 	barred     sync.Map           // names of tools that became exclusive
 	live       *plugin.Definition // as it was registered last
 }
@@ -70,6 +71,7 @@ func (w *world) definition() *plugin.Definition {
 	w.listenToStops(d)
 	w.maintenance(d)
 	w.furnish(d)
+	w.birthHooks(d)
 	return d
 }
 
