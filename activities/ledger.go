@@ -124,17 +124,20 @@ func (c *call) ask(ctx context.Context) (result tools.Result, done bool, err err
 	return c.tool.Reconcile(c.equip(ctx), c.in.Key)
 }
 
-// settle answers for a call that nobody will run any more: the body is not run, the ledger is asked.
+// settle answers for a call that nobody will run any more: the body is not run, the ledger is asked. A call that was never
+// started is taken here, so that a worker that only seemed dead finds it taken and does not run it after all.
 func (c *call) settle(ctx context.Context) (work.ToolOut, error) {
 	if !c.ledgered() {
 		return c.guess(), nil
 	}
-	entry, err := c.Store.Effect(ctx, c.in.Key)
+	first, err := c.Store.Started(ctx, c.in.Key)
 	if err != nil {
 		return work.ToolOut{}, err
 	}
-	if entry.State == store.EffectNone {
-		return c.neverStarted(), nil
+	if first {
+		out := c.neverStarted()
+		c.done(ctx, out)
+		return out, nil
 	}
 	out, err := c.recall(ctx)
 	if out == nil && err == nil { // reconciled: it never happened

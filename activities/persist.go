@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/internal/work"
@@ -31,21 +30,9 @@ func (a *Activities) persist(ctx context.Context, in work.PersistIn) (head work.
 		return head, err
 	}
 	if in.Publish && head.Count > 0 {
-		err = a.publish(ctx, in.Ident, head)
+		err = a.Store.PublishHead(ctx, in.Ident.Session, in.Ident.Epoch, store.Head(head))
 	}
 	return head, err
-}
-
-// publish names a head in the store. A workflow task that was lost before its commit may have named another one of the
-// same length, whose events differ in their times: it stands until the log has grown.
-func (a *Activities) publish(ctx context.Context, id work.Ident, head work.Head) error {
-	err := a.Store.PublishHead(ctx, id.Session, id.Epoch, store.Head(head))
-	var conflict *store.ConflictError
-	if errors.As(err, &conflict) {
-		a.Log(ctx, "head not published", "session_id", id.Session, "error", err)
-		return nil
-	}
-	return err
 }
 
 // append writes one segment, or nothing if there is nothing to write.

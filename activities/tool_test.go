@@ -270,6 +270,27 @@ func TestTheEffectClassDecidesWhatALostWorkerMeans(t *testing.T) { // A3.7
 	}
 }
 
+func TestAWorkerThatOnlySeemedDeadDoesNotRunASettledCall(t *testing.T) { // A3.7
+	t.Parallel()
+	for _, effect := range []tools.Effect{tools.Once, tools.Reconcile} {
+		t.Run(string(effect), func(t *testing.T) {
+			t.Parallel()
+			runs := 0
+			b := called(t, effects(&runs, effect, true, nil))
+			in := b.call("t", "{}")
+			in.Call.Effect = string(effect)
+			settling := in
+			settling.Mode, settling.Lost = work.ToolSettle, "exhausted"
+			told := b.tool(settling).Content.Text()
+			require.Equal(t, session.TextToolNotStarted, told)
+
+			require.Equal(t, told, b.tool(in).Content.Text(), "the late worker")
+			require.Equal(t, told, b.tool(settling).Content.Text(), "another settling")
+			require.Zero(t, runs)
+		})
+	}
+}
+
 func TestASettlingNamesWhyTheCallWasLost(t *testing.T) { // X9, A3.15
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -26,12 +26,15 @@ func (a *app) logCmd() *cobra.Command {
 		RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, _ []string) error {
 			ctx, stop := untilInterrupt(ctx)
 			defer stop()
-			a.noteWithoutWorker(ctx, s)
 			records := agent.Log(ctx, from)
 			if follow {
 				records = agent.Follow(ctx, from)
 			}
-			return a.printRecords(ctx, records)
+			if err := a.printRecords(ctx, records); err != nil {
+				return err
+			}
+			a.noteWithoutWorker(ctx, s)
+			return nil
 		}),
 	}
 	cmd.Flags().Int64Var(&from, "from", 0, "first event")

@@ -109,7 +109,7 @@ func (a *app) showCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if run, err := s.agents.Backend.Describe(ctx, agent.ID()); err == nil && !run.Open {
+			if run, err := s.agents.Backend.Describe(ctx, agent.ID()); err == nil && !run.Open && state.Status != "closed" {
 				state.Status = run.Status // terminated from outside, for example: the state is its last one
 			}
 			text := stateText(state)
@@ -315,11 +315,11 @@ func (a *app) edited(ctx context.Context, s *site, edit func() (bool, error)) er
 
 // inboxList reads the log, so it works with no worker too.
 func (a *app) inboxList(ctx context.Context, s *site, agent *agents.Agent, _ []string) error {
-	a.noteWithoutWorker(ctx, s)
 	state, err := agent.Fold(ctx)
 	if err != nil {
 		return err
 	}
+	defer a.noteWithoutWorker(ctx, s)
 	inbox := state.Inbox()
 	for _, list := range []struct {
 		name     string

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 )
 
-// headObject is the object heads/<session>/<epoch>/<count>.
+// headObject is the object heads/<session>/<epoch>/<count>, or heads/<session>/<epoch>/<count>.<n> if an earlier one of
+// the same count names another head.
 type headObject struct {
 	Session string `json:"session"`
 	Epoch   int64  `json:"epoch"`
@@ -20,18 +22,25 @@ type headObject struct {
 type publishedHead struct {
 	epoch int64
 	head  Head
+	key   string
 	since int // publications since the last sweep
 }
 
 const (
 	maxPublished = 4096 // sessions remembered
 	sweepEvery   = 32   // publications of one session between full sweeps
+	maxRivals    = 10   // heads of one epoch and count
 )
 
 func headFolder(sessionID string) string { return "heads/" + escape(sessionID) + "/" }
 
-func headKey(sessionID string, epoch, count int64) string {
-	return headFolder(sessionID) + number(epoch) + "/" + number(count)
+// headKey is the n-th key for heads of an epoch and count; keys sort as the heads do.
+func headKey(sessionID string, epoch, count int64, n int) string {
+	key := headFolder(sessionID) + number(epoch) + "/" + number(count)
+	if n > 0 {
+		key += "." + strconv.Itoa(n)
+	}
+	return key
 }
 
 func (p publishedHead) covers(epoch int64, head Head) bool {
@@ -39,7 +48,8 @@ func (p publishedHead) covers(epoch int64, head Head) bool {
 }
 
 // PublishHead makes a head findable by [Store.LatestHead]. The highest epoch and then the highest count win, so a late
-// publication of an older head does no harm. Two heads of one epoch and count that differ are a [*ConflictError].
+// publication of an older head does no harm. Of heads of one epoch and count the last one wins: the others were named by
+// whoever could not commit what it wrote.
 func (s *Store) PublishHead(ctx context.Context, sessionID string, epoch int64, head Head) error {
 	if err := s.publishHead(ctx, sessionID, epoch, head); err != nil {
 		return fmt.Errorf("publish head of session %q: %w", sessionID, err)
@@ -58,19 +68,30 @@ func (s *Store) publishHead(ctx context.Context, sessionID string, epoch int64, 
 	if known && (last.covers(epoch, head) || last.epoch == epoch && last.head == head) {
 		return nil
 	}
-	key := headKey(sessionID, epoch, head.Count)
-	if err := s.createSame(ctx, "head", key, sealJSON(headObject{sessionID, epoch, head})); err != nil {
+	key, err := s.createHead(ctx, headObject{sessionID, epoch, head})
+	if err != nil {
 		return err
 	}
-	next := publishedHead{epoch, head, last.since + 1}
+	next := publishedHead{epoch, head, key, last.since + 1}
 	if !known || next.since >= sweepEvery {
 		next.since = 0
 		s.sweepHeads(ctx, sessionID)
 	} else {
-		_ = s.objects.Delete(ctx, headKey(sessionID, last.epoch, last.head.Count))
+		_ = s.objects.Delete(ctx, last.key)
 	}
 	s.rememberPublished(sessionID, next)
 	return nil
+}
+
+// createHead names a head under the first key that no other head of its count has.
+func (s *Store) createHead(ctx context.Context, obj headObject) (key string, err error) {
+	for n := range maxRivals {
+		key = headKey(obj.Session, obj.Epoch, obj.Count, n)
+		if err = s.createSame(ctx, "head", key, sealJSON(obj)); !errors.Is(err, ErrExists) {
+			return key, err
+		}
+	}
+	return key, err
 }
 
 func (s *Store) lastPublished(sessionID string) (publishedHead, bool) {
@@ -141,7 +162,7 @@ func (s *Store) readHead(ctx context.Context, key string) (obj headObject, err e
 	if obj, err = unsealJSON[headObject](key, data); err != nil {
 		return obj, err
 	}
-	if obj.check() != nil || headKey(obj.Session, obj.Epoch, obj.Count) != key {
+	if stem := headKey(obj.Session, obj.Epoch, obj.Count, 0); obj.check() != nil || key != stem && !strings.HasPrefix(key, stem+".") {
 		return obj, damaged(key, "it holds the head of another key", nil)
 	}
 	return obj, nil

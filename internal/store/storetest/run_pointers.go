@@ -89,7 +89,10 @@ func headConflict(t *testing.T, s *store.Store) {
 	one := last(appendAll(t, s, "s", store.Head{}, Conversation(1, 2), 100))
 	two := last(appendAll(t, s, "s", store.Head{}, Conversation(1, 2), 2))
 	require.NoError(t, s.PublishHead(t.Context(), "s", 0, one))
-	require.ErrorIs(t, s.PublishHead(t.Context(), "s", 0, two), store.ErrExists)
+	require.NoError(t, s.PublishHead(t.Context(), "s", 0, two), "of the same count the last one wins")
+	_, latest, err := s.LatestHead(t.Context(), "s")
+	require.NoError(t, err)
+	require.Equal(t, two, latest)
 	require.Error(t, s.PublishHead(t.Context(), "s", -1, one))
 	require.Error(t, s.PublishHead(t.Context(), "s", 0, store.Head{Hash: "nonsense", Count: 1}))
 }
