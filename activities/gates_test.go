@@ -170,7 +170,7 @@ func TestRequestsRebuildsEveryAttempt(t *testing.T) { // §4.6.2
 	out := b.run(in)
 	b.wait(in, out)
 	b.retry(in, out)
-	got, err := Requests(sess, b.store.Records(t.Context(), sess, storeHead(b), 0), 2, 1)
+	got, err := Requests(session.Header{ID: sess}, b.store.Records(t.Context(), sess, storeHead(b), 0), 2, 1)
 	require.NoError(t, err)
 	require.Len(t, got, 2)
 	for i, req := range got {

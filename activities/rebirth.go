@@ -131,7 +131,7 @@ func (a *Activities) resumed(ctx context.Context, in work.SetupIn, last LastInpu
 func (a *Activities) nextEpoch(ctx context.Context, in work.SetupIn) (epoch int64, again bool, err error) {
 	id, owner := in.Ident.Session, ownerOf(in)
 	highest, err := a.Store.HighestEpoch(ctx, id)
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // a fork's session has none yet
 		return 0, false, err
 	}
 	if highest > 0 && a.Store.ClaimEpoch(ctx, id, highest, owner) == nil {
@@ -140,8 +140,14 @@ func (a *Activities) nextEpoch(ctx context.Context, in work.SetupIn) (epoch int6
 	return highest + 1, false, a.Store.ClaimEpoch(ctx, id, highest+1, owner)
 }
 
-// ownerOf names a birth: the same for every execution of its Setup.
-func ownerOf(in work.SetupIn) string { return fmt.Sprintf("%s@%d", in.Ident.Session, in.CreatedAt) }
+// ownerOf names a birth: the same for every execution of its Setup, and no other's, even within one millisecond.
+func ownerOf(in work.SetupIn) string {
+	owner := fmt.Sprintf("%s@%d", in.Ident.Session, in.CreatedAt)
+	if in.Resume != nil {
+		owner += " after " + in.Resume.RunID
+	}
+	return owner
+}
 
 // reborn is what an earlier execution left, if it published its head.
 func (a *Activities) reborn(ctx context.Context, in work.SetupIn, epoch int64) (*work.Inherited, error) {

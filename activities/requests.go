@@ -8,9 +8,9 @@ import (
 )
 
 // Requests rebuilds from a log what the model was sent for one step, one request per attempt. The log must be read from
-// its beginning. See spec §4.6.2.
-func Requests(sessionID string, records iter.Seq2[session.Record, error], turn, step int) ([]llm.Request, error) {
-	state := session.NewState()
+// its beginning; the header says how much of it is another session's. See spec §4.6.2.
+func Requests(header session.Header, records iter.Seq2[session.Record, error], turn, step int) ([]llm.Request, error) {
+	state := session.NewSeededState(header.SeedLength)
 	var out []llm.Request
 	open := false // an attempt of the step has begun and is not settled
 	for r, err := range records {
@@ -19,7 +19,7 @@ func Requests(sessionID string, records iter.Seq2[session.Record, error], turn, 
 		}
 		here, settles := streams(r.Event, turn, step)
 		if here && !open {
-			out = append(out, RequestAt(state.Clone(), sessionID))
+			out = append(out, RequestAt(state.Clone(), header.ID))
 		}
 		if here {
 			open = !settles

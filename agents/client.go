@@ -96,6 +96,15 @@ func (c *Client) free(ctx context.Context, id string) error {
 	return &CreateError{Code: "SESSION_ALREADY_EXISTS", Message: fmt.Sprintf("the log of an agent %q that has ended is in the store: choose another id", id)}
 }
 
+// LimitTokens bounds the output of a request by a number that somebody configured: it must be positive. See spec §6.1.
+func (o *CreateOptions) LimitTokens(n int) error {
+	if n < 1 {
+		return &CreateError{Code: signals.ErrInvalid, Message: fmt.Sprintf("maxTokens is %d: use a positive number, or leave it out for the definition's", n)}
+	}
+	o.MaxTokens = n
+	return nil
+}
+
 func (o CreateOptions) validate() error {
 	switch {
 	case !session.ValidID(o.ID):
@@ -108,9 +117,16 @@ func (o CreateOptions) validate() error {
 	return nil
 }
 
-// Get returns the handle of an agent that is live or was. [ErrUnknownAgent] if there is none.
+// Get returns the handle of an agent that is live or was, also of one whose workflow nobody remembers any more: its log
+// can be read. [ErrUnknownAgent] if there is none.
 func (c *Client) Get(ctx context.Context, id string) (*Agent, error) {
-	if _, err := c.Backend.Describe(ctx, id); err != nil {
+	_, err := c.Backend.Describe(ctx, id)
+	if errors.Is(err, ErrUnknownAgent) {
+		if _, stored := c.Store.Header(ctx, id); stored == nil {
+			return c.agent(id), nil
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("agent %s: %w", id, err)
 	}
 	return c.agent(id), nil

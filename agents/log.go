@@ -53,12 +53,18 @@ func (a *Agent) heads(ctx context.Context) (store.Head, []session.Record, error)
 func (a *Agent) storeHead(ctx context.Context) (store.Head, []session.Record, error) {
 	_, head, err := a.client.Store.LatestHead(ctx, a.id)
 	if errors.Is(err, store.ErrNotFound) {
-		if _, err := a.client.Backend.Describe(ctx, a.id); err != nil {
+		if _, err := a.client.Get(ctx, a.id); err != nil {
 			return store.Head{}, nil, err
 		}
-		return store.Head{}, nil, nil // alive, and nothing flushed yet
+		return store.Head{}, nil, nil // nothing flushed yet
 	}
 	return head, nil, err
+}
+
+// Header is the immutable description of the session.
+func (a *Agent) Header(ctx context.Context) (session.Header, error) {
+	h, err := a.client.Store.Header(ctx, a.id)
+	return h, a.wrap("header", err)
 }
 
 // Fold returns the state of the log as it is now.

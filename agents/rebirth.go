@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/session"
@@ -65,8 +66,32 @@ func (c *Client) Fork(ctx context.Context, source string, o ForkOptions) (*Agent
 	}
 	if o.At != nil {
 		create.Fork.At = *o.At
+	} else if c.agent(source).midTurn(ctx) {
+		return nil, &CreateError{Code: session.RuleOpenTurn, Message: fmt.Sprintf("session %q is in the middle of a turn: wait for its end, or name an event before it", source)}
 	}
 	return c.reborn(ctx, o.ID, create)
+}
+
+// midTurn reports whether the agent is in the middle of a turn that the store may not show yet.
+func (a *Agent) midTurn(ctx context.Context) bool {
+	head, tail, err := a.heads(ctx)
+	if err != nil {
+		return false // the store alone decides
+	}
+	for _, r := range slices.Backward(tail) {
+		switch r.Event.(type) {
+		case session.TurnEnd:
+			return false
+		case session.TurnStart:
+			return true
+		}
+	}
+	state, err := a.client.Store.State(ctx, a.id, head)
+	if err != nil {
+		return false
+	}
+	_, open := state.Turn()
+	return open
 }
 
 func (c *Client) reborn(ctx context.Context, id string, create signals.Create) (*Agent, error) {

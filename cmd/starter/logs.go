@@ -158,7 +158,11 @@ func (a *app) requestCmd() *cobra.Command {
 			if err != nil {
 				return fail(exitUsage, err)
 			}
-			requests, err := activities.Requests(agent.ID(), agent.Log(ctx, 0), turn, step)
+			header, err := agent.Header(ctx)
+			if err != nil {
+				return err
+			}
+			requests, err := activities.Requests(header, agent.Log(ctx, 0), turn, step)
 			if err != nil {
 				return err
 			}

@@ -49,7 +49,7 @@ func (r *run) checkRequests(records []session.Record) error {
 		if !ok || rec.Seq < r.from.before() {
 			continue
 		}
-		requests, err := activities.Requests(r.agent.ID(), yieldAll(records), e.Turn, e.Step)
+		requests, err := activities.Requests(session.Header{ID: r.agent.ID(), SeedLength: r.from.seed}, yieldAll(records), e.Turn, e.Step)
 		if err != nil {
 			return fmt.Errorf("rebuild the requests of step %d.%d: %w", e.Turn, e.Step, err)
 		}
