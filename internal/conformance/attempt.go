@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/session"
@@ -54,6 +55,11 @@ func (r *run) createByWire(ctx context.Context, maxTokens int) error {
 		var s signals.State
 		if err := backend.Query(ctx, r.attempted, signals.QueryState, nil, &s); err == nil && s.Status != "creating" {
 			return nil
+		}
+		select {
+		case <-time.After(firstPause):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }
