@@ -101,6 +101,9 @@ func (a *Activities) runTask(ctx context.Context, k *kind, in work.MaintainIn) (
 	if len(l.records) > l.lent {
 		out.Head, err = a.append(ctx, patientTries, in.Ident, in.Head, l.records)
 	}
+	if err == nil {
+		a.tell(ctx, in.Ident.Session, l.records[l.lent:])
+	}
 	return out, err
 }
 

@@ -185,7 +185,9 @@ func (s *step) write(ctx context.Context, tries int) error {
 	if err != nil {
 		return err
 	}
+	own := s.pending[s.lent:]
 	s.head, s.pending, s.lent = head, nil, 0
+	s.tell(ctx, s.in.Ident.Session, own)
 	return nil
 }
 
