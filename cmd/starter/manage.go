@@ -17,6 +17,7 @@ import (
 
 func (a *app) createCmd() *cobra.Command {
 	o := agents.CreateOptions{Definition: assistant}
+	var tokens int
 	cmd := &cobra.Command{
 		Use:     "create [ID]",
 		Short:   "Create an agent",
@@ -24,6 +25,11 @@ func (a *app) createCmd() *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.ID = first(args)
+			if cmd.Flags().Changed("max-tokens") {
+				if err := o.LimitTokens(tokens); err != nil {
+					return fail(exitUsage, err)
+				}
+			}
 			s, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
@@ -44,7 +50,7 @@ func (a *app) createCmd() *cobra.Command {
 	f.StringVar(&o.Provider, "provider", "", "overrides the definition's")
 	f.StringVar(&o.Model, "model", "", "overrides the definition's")
 	f.StringVar(&o.ReasoningEffort, "effort", "", "reasoning effort, as the provider names it")
-	f.IntVar(&o.MaxTokens, "max-tokens", 0, "output limit per request, 0 for the route's")
+	f.IntVar(&tokens, "max-tokens", 0, "output limit per request; without it the definition's or the route's")
 	return cmd
 }
 
