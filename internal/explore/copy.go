@@ -1,0 +1,31 @@
+package explore
+
+import (
+	"slices"
+
+	"github.com/everturn/everturn/internal/driver"
+)
+
+// copyState is a copy that the driver may change. Records, outcomes and causes are never changed in place.
+func copyState(s *driver.State) driver.State {
+	c := *s
+	for _, list := range []*[]string{&c.Disposers, &c.Batch, &c.Claimed, &c.Dropped, &c.Seen.IDs} {
+		*list = slices.Clone(*list)
+	}
+	c.NextTurn, c.NextStep, c.Ended = slices.Clone(c.NextTurn), slices.Clone(c.NextStep), slices.Clone(c.Ended)
+	c.Log.Tail, c.Log.Waiting = slices.Clone(c.Log.Tail), slices.Clone(c.Log.Waiting)
+	c.Calls = slices.Clone(c.Calls)
+	for i := range c.Calls {
+		c.Calls[i].Ask = fresh(c.Calls[i].Ask)
+	}
+	c.Retry, c.Maintenance = fresh(c.Retry), fresh(c.Maintenance)
+	return c
+}
+
+func fresh[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}
