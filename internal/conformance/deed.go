@@ -41,7 +41,7 @@ var verbs = map[string]verb{
 	"log":        {args: "n", places: "task"},
 	"long":       {args: "n", places: "tool"},
 	"content":    {args: "j", places: "tool"},
-	"bars":       {args: "n", places: "tool"},
+	"bars":       {args: "n", places: "tool tool-result"},
 	"reject":     {args: "T", places: "pre-step"},
 	"empty":      {places: "pre-step"},
 	"rewrite":    {args: "t", places: "pre-step"},

@@ -59,7 +59,7 @@ func Load(dir string) ([]*Scenario, error) {
 		scenarios, err := Parse(f, string(data))
 		all, wrong = append(all, scenarios...), append(wrong, err)
 	}
-	if err := errors.Join(append(wrong, unique(all))...); err != nil {
+	if err := errors.Join(append(wrong, unique(all), loadAbsent(dir, all))...); err != nil {
 		return nil, err
 	}
 	return all, nil
@@ -79,12 +79,9 @@ func unique(all []*Scenario) error {
 	return errors.Join(wrong...)
 }
 
-// notScenarios are files that list ids without running them.
-var notScenarios = []string{"not-applicable.txt"}
-
 // Parse reads the scenarios of one file.
 func Parse(name, text string) ([]*Scenario, error) {
-	if slices.Contains(notScenarios, filepath.Base(name)) {
+	if filepath.Base(name) == notApplicable {
 		return nil, nil
 	}
 	p := &parser{file: name}

@@ -14,8 +14,8 @@ import (
 	"github.com/everturn/everturn/tools"
 )
 
-// toolGates are the kinds of gates of tool calls. Their place is the id of a call, or *.
-var toolGates = []string{"tool-pre", "guard", "tool-execute", "tool-post"}
+// toolGates are the kinds of gates and listeners of tool calls. Their place is the id of a call, or *.
+var toolGates = []string{"tool-pre", "guard", "tool-execute", "tool-post", "tool-result"}
 
 // pipeline is what a scenario's definition has around its tools.
 type pipeline struct {
@@ -23,7 +23,7 @@ type pipeline struct {
 	maxResult int
 }
 
-// toolGate reads `gate tool-pre|guard|tool-execute|tool-post CALL: deeds`.
+// toolGate reads `gate KIND CALL: deeds`, the kind being one of toolGates.
 func (s *setup) toolGate(kind, call, value string) error {
 	deeds, err := s.parseDeeds(kind, &words{value})
 	s.gates = append(s.gates, &gateSpec{kind, call, deeds})
@@ -53,6 +53,8 @@ func (w *world) guardCalls(d *plugin.Definition) {
 			d.Guards = []plugin.Guard{w.guard}
 		case g.kind == "tool-execute" && d.ToolExecute == nil:
 			d.ToolExecute = []plugin.ToolExecuteGate{w.toolExecute}
+		case g.kind == "tool-result" && d.ToolResult == nil:
+			d.ToolResult = []plugin.ToolListener{w.toolResult}
 		case g.kind == "tool-post" && d.ToolPostExecute == nil:
 			d.ToolPostExecute = []plugin.ToolPostGate{w.toolPost}
 		}
@@ -145,6 +147,18 @@ func (w *world) toolPost(ctx context.Context, in plugin.ToolOutcome, next func(c
 		}
 	}
 	return out, err
+}
+
+// toolResult learns of final outcomes.
+func (w *world) toolResult(out plugin.ToolOutcome) {
+	w.gateLog.add("tool-result", out.Call.ID)
+	deeds, err := w.callDeeds(context.Background(), "tool-result", out.Call.ID)
+	if err != nil {
+		panic(err)
+	}
+	for _, d := range deeds {
+		w.barred.Store(d.args[0], true)
+	}
 }
 
 // classifier says whether a call may run beside others; odd ones are those that a scenario wants to be wrong.

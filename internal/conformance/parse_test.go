@@ -70,7 +70,7 @@ func TestADirectoryIsLoaded(t *testing.T) {
 	require.ErrorContains(t, err, "holds no scenario file")
 	write("b.txt", "# About these files.\n\n# C-002  two\n> idle\n  nothing\n")
 	write("a.txt", "# C-001  one  # not a comment\n> idle   # a comment\n  nothing\n")
-	write("not-applicable.txt", "C-159  in-process observer\n")
+	write("not-applicable.txt", "C-159\n  rule: a\n  why: b\n  instead: the store\n")
 	all, err := Load(dir)
 	require.NoError(t, err)
 	require.Len(t, all, 2)
