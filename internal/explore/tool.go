@@ -199,6 +199,10 @@ func (n *node) lose(c *view, mode string) {
 		c.contexts, c.concludes = nil, false
 	case mode == work.ToolGate && n.model.Cause != "":
 		c.settle("TR!(" + c.ID + "," + work.CodeAbortedBeforeDispatch + ")")
+	case mode == work.ToolPost && n.model.Cause != "": // nobody judged a success; a failure keeps its own error
+		if c.concludes = false; c.want == "TR("+c.ID+")" {
+			c.want = "TR!(" + c.ID + "," + work.CodeAborted + ")"
+		}
 	default:
 		c.settle(failed(c.ID))
 		c.contexts, c.concludes = nil, false

@@ -14,6 +14,6 @@ var Worlds = []World{
 		Purse: with(SenderA, 1, SenderB, 1, Cancels, 1, ToolSteps, 1, ToolLosses, 1, BadResults, 1, Acts, 1, Rollovers, 2)},
 	{Name: "hooks", Twists: 2, Hooks: true, Purse: with(SenderA, 2, Cancels, 2, Rollovers, 1, Acts, 2, Failures, 1, ToolLosses, 1, Disposals, 1)},
 	{Name: "whole", Twists: 2, Hooks: true, Tools: []Tool{{ID: "c1", Parallel: true, Gated: true, Asking: true, Deadline: true}, {ID: "c2", Parallel: true}},
-		Purse: with(SenderA, 1, SenderB, 1, Cancels, 2, Natives, 1, Disposals, 1, Upkeeps, 1, Edits, 1, Batches, 1, Rollovers, 1, ToolSteps, 1,
+		Purse: with(SenderA, 1, SenderB, 1, Cancels, 2, Natives, 1, Disposals, 1, Upkeeps, 1, Rollovers, 1, ToolSteps, 1,
 			Cuts, 1, Refusals, 1, Failures, 1, Retries, 1, StepLosses, 1, ToolLosses, 1, BadResults, 1, StoreFails, 1, Acts, 1)},
 }
