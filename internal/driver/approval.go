@@ -48,7 +48,7 @@ const (
 	cancelled = "cancelled"
 )
 
-// onDecided takes a person's answer. A decision about nothing that waits changes nothing.
+// onDecided takes a person's answer. A decision about nothing that waits changes nothing. See spec §4.8, pipeline 2.
 func (d *Driver) onDecided(in Decided) {
 	if d.seen(in.Ref, in.Request, in.ID) || d.closed(in.Ref, in.ID) {
 		return
@@ -70,7 +70,7 @@ func (d *Driver) onDecided(in Decided) {
 	d.reply(in.Ref, Receipt{ID: in.ID, Disposition: Done})
 }
 
-// onApprovalDue denies: expiry never runs the tool.
+// onApprovalDue denies: expiry never runs the tool. See architecture A3.7.
 func (d *Driver) onApprovalDue(timer string) {
 	c := d.asking(func(a *Approval) bool { return a.Timer == timer })
 	if c == nil {

@@ -235,7 +235,8 @@ func (d *Driver) executed(c *Call, out work.ToolOut, post bool) {
 	}
 }
 
-// onToolLost asks the effect ledger what became of the call, or answers itself if there is nothing to ask.
+// onToolLost asks the effect ledger what became of the call, or answers itself if there is nothing to ask. See
+// architecture A3.7.
 func (d *Driver) onToolLost(in ToolLost) {
 	c := d.callOf(in.ID)
 	if c == nil {

@@ -51,7 +51,8 @@ func (d *Driver) idle() bool {
 	}
 }
 
-// onResumed goes on in a new run: what waits for time is armed again, for the time that is left.
+// onResumed goes on in a new run: what waits for time is armed again, for the time that is left. See
+// architecture A3.11.
 func (d *Driver) onResumed() {
 	s := d.state
 	s.Roll, s.Rolling = false, false

@@ -138,7 +138,7 @@ func (d *Driver) onPersisted(in Persisted) {
 }
 
 // onPersistFailed keeps the tail: Temporal holds it, and a later flush takes it along. An open turn reports the failure
-// itself if it cannot go on.
+// itself if it cannot go on. See spec §4.11.
 func (d *Driver) onPersistFailed(in PersistFailed) {
 	s := d.state
 	if in.ID == "" || in.ID != s.Log.Lent || s.Log.Appends {
@@ -173,7 +173,7 @@ func (d *Driver) fail(f *session.Failure) {
 	d.notify("agent/error", map[string]any{"turn": d.state.Turn, "step": d.state.Step, "error": f})
 }
 
-// onTimer ends the wait that the timer stands for.
+// onTimer ends the wait that the timer stands for: a retry (spec §4.7.6), an approval, a flush.
 func (d *Driver) onTimer(in TimerFired) {
 	switch s := d.state; in.ID {
 	case "":

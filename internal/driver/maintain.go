@@ -80,7 +80,7 @@ func (d *Driver) onMaintainDone(in MaintainDone) {
 	d.endMaintenance(in.Out)
 }
 
-// onMaintainLost gives the log back as it was lent.
+// onMaintainLost gives the log back as it was lent. See spec §3.6.3.
 func (d *Driver) onMaintainLost(in MaintainLost) {
 	s := d.state
 	if in.ID == "" || in.ID != s.Awaiting || s.Phase != Maintaining {

@@ -63,7 +63,7 @@ func (d *Driver) proposed() int {
 	return d.state.Step + 1
 }
 
-// onStepDone takes over what the Step logged and decides by its outcome.
+// onStepDone takes over what the Step logged and decides by its outcome. See spec §4.4.6, §4.7.
 func (d *Driver) onStepDone(in StepDone) {
 	s := d.state
 	if in.ID == "" || in.ID != s.Awaiting || s.Phase != Stepping {
@@ -214,7 +214,7 @@ func (d *Driver) waitForRetry(r work.Recovery, f *session.Failure) {
 	s.Awaiting = d.timer("retry", r.DelayMS, fmt.Sprintf("retry %d after %s", r.Retry, f.Code))
 }
 
-// onRetryDue starts the next attempt.
+// onRetryDue starts the next attempt. See spec §4.7.6.
 func (d *Driver) onRetryDue() {
 	s := d.state
 	if s.Phase != Retrying {
