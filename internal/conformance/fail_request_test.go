@@ -81,7 +81,7 @@ func TestAWrongObservationOfRequestsFails(t *testing.T) {
 // What a request is compared with is what reached the stream gate; nothing else may have been sent.
 func TestARequestThatDidNotReachTheGateIsSeen(t *testing.T) {
 	t.Parallel()
-	text := "# C-900  x\nmodel: text \"ok\"\ngate stream 9.9: again\n> followup a\n> idle\n" +
+	text := "# C-900  x\nmodel: text \"ok\"\ngate stream *:\n> followup a\n> idle\n" +
 		"  IS+(next-turn:a) TS1 IS-(next-turn:1) SS1.1 UM(a) RH(initial) RC CH AM SE TE(completed)\n  rebuilt 1\n"
 	require.True(t, runText(t, text).OK)
 	all, err := Parse("f.txt", text)
