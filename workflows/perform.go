@@ -84,6 +84,10 @@ func (a *agent) setup(e driver.StartSetup) {
 		var out work.SetupOut
 		if err := f.Get(ctx, &out); err != nil {
 			a.stillborn = stillborn(err)
+			var app *temporal.ApplicationError
+			if errors.As(err, &app) && app.Type() == work.ErrCreatedHook { // its announcement had begun, see spec §6.1.5
+				a.tap("agent/disposed", map[string]string{"session": e.In.Ident.Session})
+			}
 			return nil
 		}
 		return driver.Born{Out: out}

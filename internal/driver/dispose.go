@@ -45,6 +45,7 @@ func (d *Driver) disposeIdle() bool {
 	}
 	s.Phase = Closed
 	d.notify("agent/disposed", map[string]string{"session": s.Session})
+	d.notify("session/disposed", map[string]string{"session": s.Session})
 	for _, ref := range s.Disposers {
 		d.reply(ref, Receipt{Disposition: Done})
 	}

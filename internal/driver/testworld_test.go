@@ -402,8 +402,8 @@ func (w *world) checkTold(events []session.Record, effects []Effect) {
 
 // note keeps a notification in short form.
 func (w *world) note(n Notify) {
-	if n.Name == "session/event" {
-		return // the trace says the same
+	if strings.HasPrefix(n.Name, "session/") {
+		return // the trace says the same of its events, and the agent's notes of its birth and end
 	}
 	name := n.Name[strings.LastIndex(n.Name, "/")+1:]
 	switch data := n.Data.(type) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/everturn/everturn/internal/driver"
+	"github.com/everturn/everturn/internal/stream"
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/signals"
 	"github.com/everturn/everturn/workflows"
@@ -52,6 +53,9 @@ func (e *Engine) perform(a *agent, d decision) (notices []notice) {
 		notices = append(notices, notice{"agent/refused", *d.refused})
 	case d.Name == work.Setup && d.Lost != "":
 		e.stillborn(a, d.item)
+		if d.Code == work.ErrCreatedHook { // its announcement had begun, see spec §6.1.5
+			notices = append(notices, notice{stream.NoticeDisposed, map[string]string{"session": a.ID}})
+		}
 	}
 	e.askForRollover(a, d.item)
 	return notices

@@ -21,9 +21,11 @@ const (
 
 // The names of notices. See spec §2.5.
 const (
+	NoticeSession      = "session/created"
 	NoticeCreated      = "agent/created"
 	NoticeSessionStart = "agent/session-start"
 	NoticeDisposed     = "agent/disposed"
+	NoticeSessionGone  = "session/disposed"
 	NoticeStatus       = "agent/status"
 	NoticeInserted     = "agent/inbox/inserted"
 	NoticeClaimed      = "agent/inbox/claimed"
