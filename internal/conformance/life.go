@@ -270,7 +270,10 @@ func (r *run) terminate(ctx context.Context) error {
 
 // stale disposes the run of the agent that ended before.
 func (r *run) stale(ctx context.Context) error {
-	return r.site.power.signalRun(ctx, r.id, r.run, signals.DisposeAgent, signals.Dispose{RequestID: uuid.NewString()})
+	if err := r.site.power.signalRun(ctx, r.id, r.run, signals.DisposeAgent, signals.Dispose{RequestID: uuid.NewString()}); err != nil {
+		return fmt.Errorf("nobody takes it: %w", err)
+	}
+	return nil
 }
 
 // parseWorker reads `worker stop|start`.

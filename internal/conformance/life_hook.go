@@ -4,33 +4,104 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 
+	"github.com/everturn/everturn/internal/stream"
 	"github.com/everturn/everturn/plugin"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
 )
 
 // hooks are what the hooks of an agent's life do, one line for each hook.
-type hooks struct{ created, started [][]deed }
+type hooks struct{ created, started []hookSpec }
 
-// birthHook reads `created: DEEDS` and `session-start: DEEDS`.
+// A hookSpec is one hook; n is when it does something, 0 always.
+type hookSpec struct {
+	n     int
+	deeds []deed
+	calls *atomic.Int32
+}
+
+// birthHook reads `created [N]: DEEDS` and `session-start [N]: DEEDS`; with N only the N-th call does something.
 func birthHook(kind string) func(*setup, []string, string) error {
-	return func(s *setup, _ []string, value string) error {
-		deeds, err := s.parseDeeds(kind, &words{value})
+	return func(s *setup, args []string, value string) (err error) {
+		spec := hookSpec{calls: &atomic.Int32{}}
+		if len(args) > 0 {
+			if spec.n, err = strconv.Atoi(args[0]); err != nil {
+				return err
+			}
+		}
+		spec.deeds, err = s.parseDeeds(kind, &words{value})
 		if kind == "created" {
-			s.hooks.created = append(s.hooks.created, deeds)
+			s.hooks.created = append(s.hooks.created, spec)
 		} else {
-			s.hooks.started = append(s.hooks.started, deeds)
+			s.hooks.started = append(s.hooks.started, spec)
 		}
 		return err
 	}
 }
 
+// announcements are what was said of births and ends, in order.
+type announcements struct {
+	mu   sync.Mutex
+	said []string
+}
+
+func (a *announcements) add(name string) {
+	switch name {
+	case stream.NoticeSession, stream.NoticeCreated, stream.NoticeDisposed, stream.NoticeSessionGone:
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.said = append(a.said, name)
+	}
+}
+
+func (a *announcements) words() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.said) == 0 {
+		return "none"
+	}
+	return strings.Join(a.said, " ")
+}
+
+// parseAnnounced reads `announced: session/created agent/created …`, everything so far.
+func parseAnnounced(_ []string, rest string) (*watch, error) {
+	return arriving(named("announced:", rest, func(_ context.Context, r *run) (string, error) { return r.announced.words(), nil }))
+}
+
+// parsePending reads `pending next-step: a; next-turn: b`, the inbox that the log yields, whether or not an agent lives.
+func parsePending(args []string, rest string) (*watch, error) {
+	want := strings.Join(args, " ")
+	if rest != "" {
+		want += ": " + rest
+	}
+	return named("pending", want, func(ctx context.Context, r *run) (string, error) {
+		s, err := r.fold(ctx)
+		if err != nil {
+			return "", err
+		}
+		var all []signals.Pending
+		for _, m := range s.Inbox().NextStep {
+			all = append(all, signals.Pending{ID: m.ID, Target: session.NextStep})
+		}
+		for _, m := range s.Inbox().NextTurn {
+			all = append(all, signals.Pending{ID: m.ID, Target: session.NextTurn})
+		}
+		return inboxWords(all), nil
+	})
+}
+
 // birthHooks completes the definition.
 func (w *world) birthHooks(d *plugin.Definition) {
-	for i, deeds := range w.hooks.created {
-		d.Created = append(d.Created, func(ctx context.Context, _ plugin.View) error { return w.hook(ctx, "created", i+1, deeds) })
+	for i, h := range w.hooks.created {
+		d.Created = append(d.Created, func(ctx context.Context, _ plugin.View) error { return w.hook(ctx, "created", i+1, h) })
 	}
-	for i, deeds := range w.hooks.started {
-		d.SessionStart = append(d.SessionStart, func(ctx context.Context, _ plugin.Moment) error { return w.hook(ctx, "session-start", i+1, deeds) })
+	for i, h := range w.hooks.started {
+		d.SessionStart = append(d.SessionStart, func(ctx context.Context, _ plugin.Moment) error { return w.hook(ctx, "session-start", i+1, h) })
 	}
 	if len(w.private) > 0 {
 		d.Hide = func(v plugin.View, tool string) bool {
@@ -41,9 +112,13 @@ func (w *world) birthHooks(d *plugin.Definition) {
 }
 
 // hook notes that the n-th hook begins, and that it ended well.
-func (w *world) hook(ctx context.Context, kind string, n int, deeds []deed) error {
+func (w *world) hook(ctx context.Context, kind string, n int, h hookSpec) error {
+	call := int(h.calls.Add(1))
 	w.gateLog.add(kind, fmt.Sprintf("+%d", n))
-	for _, d := range deeds {
+	for _, d := range h.deeds {
+		if h.n > 0 && h.n != call {
+			break
+		}
 		if _, err := w.common(ctx, d); err != nil {
 			return err
 		}

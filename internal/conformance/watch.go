@@ -51,6 +51,8 @@ var watches = map[string]func(args []string, value string) (*watch, error){
 	"kept":         parseKept,
 	"account":      parseAccount,
 	"header":       parseHeader,
+	"announced":    parseAnnounced,
+	"pending":      parsePending,
 	"born":         parseBorn,
 	"unborn":       parseUnborn,
 	"listed":       parseListed(false),

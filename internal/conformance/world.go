@@ -37,7 +37,8 @@ type world struct {
 	sayings  sayings
 	provider llm.Provider
 
-	storeHolds sync.Map           // by name
+	storeHolds sync.Map // by name
+	announced  announcements
 	names      sync.Map           // of agents by id
 	barred     sync.Map           // names of tools that became exclusive
 	live       *plugin.Definition // as it was registered last
