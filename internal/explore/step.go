@@ -71,9 +71,9 @@ func (n *node) ends(r running, in work.StepIn) []end {
 	}
 	out = append(out, attempts(in)...)
 	if first {
-		out = append(out, unentered(in)...)
+		return append(out, unentered(in)...)
 	}
-	return out
+	return append(out, again("failed in the preparation", Failures, work.StepOut{Outcome: work.StepFailed, Failure: failure(work.CodeUnknown)}, "error "+work.CodeUnknown)...)
 }
 
 // settlements are what a step can say of a lost one: what was shown, that nothing was, or that it never began.
@@ -82,7 +82,7 @@ func settlements(first bool) []end {
 	return []end{
 		{name: "settled, something was shown", coin: free, out: work.StepOut{Outcome: work.StepMessage, Interrupted: true, Failure: lost}, ends: ends},
 		{name: "settled, nothing was shown", coin: free, out: work.StepOut{Outcome: work.StepAttempt, Failure: lost}, ends: ends},
-		{name: "settled, never begun", coin: free, out: work.StepOut{Outcome: work.StepFailed, Failure: lost, Entered: !first}, ends: ends, unwritten: first},
+		{name: "settled, never begun", coin: free, out: work.StepOut{Outcome: work.StepFailed, Failure: lost, Entered: !first, Committed: !first}, ends: ends, unwritten: true},
 	}
 }
 
@@ -91,14 +91,22 @@ func stopped(first bool) []end {
 	out := []end{
 		{name: "stopped, something was shown", coin: free, out: work.StepOut{Outcome: work.StepMessage, Interrupted: true}},
 		{name: "stopped, nothing was shown", coin: free, out: work.StepOut{Outcome: work.StepAttempt}},
-		{name: "stopped in the request gate", coin: free, out: work.StepOut{Outcome: work.StepCancelled, Entered: true}},
 	}
 	if first {
 		out = append(out,
+			end{name: "stopped in the request gate", coin: free, out: work.StepOut{Outcome: work.StepCancelled, Entered: true}},
 			end{name: "stopped in the pre-step", coin: free, out: work.StepOut{Outcome: work.StepCancelled}},
 			end{name: "stopped before the stream", coin: free, out: work.StepOut{Outcome: work.StepCancelled, Entered: true, Committed: true}})
+		return out
 	}
-	return out
+	return append(out, again("stopped before the stream", free, work.StepOut{Outcome: work.StepCancelled}, "")...)
+}
+
+// again are the ends of a later attempt before its stream: the first one wrote step/start and the users, so it says that
+// they are there, and may have nothing of its own to write.
+func again(name string, coin Coin, out work.StepOut, ends string) []end {
+	out.Entered, out.Committed = true, true
+	return []end{{name: name, coin: coin, out: out, ends: ends, unwritten: true}}
 }
 
 // attempts are failures of the model, with and without recovery.
