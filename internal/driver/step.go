@@ -70,9 +70,10 @@ func (d *Driver) onStepDone(in StepDone) {
 		return
 	}
 	out := in.Out
-	committed := out.Committed || out.Outcome == work.StepMessage || out.Outcome == work.StepAttempt // §4.5.7
+	settled := out.Outcome == work.StepMessage || out.Outcome == work.StepAttempt
+	committed := out.Committed || settled // §4.5.7
 	entered := out.Entered || committed
-	if !d.fits(in.ID, out.Echo, out.Head, entered && !s.StepOpen || committed, false) {
+	if !d.fits(in.ID, out.Echo, out.Head, entered && !s.StepOpen || settled, false) { // a later attempt may end with nothing to write
 		return
 	}
 	d.giveBack(out.Head)
