@@ -48,8 +48,7 @@ func (w *world) stream(ctx context.Context, in plugin.StreamCall, next func(cont
 		case d.verb == "mutate":
 			in.Request.Messages[0].Content[0] = session.Text{Text: "changed"}
 		case d.verb == "substitute":
-			m := session.Message{ID: "other", Role: session.RoleUser, Content: session.TextContent("other"), Source: session.Source{Kind: session.SourceUser}}
-			in.Request.Messages = []session.Message{m}
+			in.Request.Messages = []session.Message{plain("other")}
 		}
 	}
 	return next(ctx, in)

@@ -20,31 +20,32 @@ type routes struct {
 }
 
 // route reads `route NAME: window=N updates effort=E max-tokens=N says "…" fails CODE "…"`.
-func (s *setup) route(args []string, value string) error {
-	return s.routes.read(&s.routes.now, args, value)
+func (s *setup) route(args []string, value string) (err error) {
+	s.routes.now, err = withRoute(s.routes.now, args, value)
+	return err
 }
 
-// replacement reads the same about a route that is replaced later, see [parseSwap].
-func (s *setup) replacement(args []string, value string) error {
-	return s.routes.read(&s.routes.later, args, value)
+// replacement reads the same about what replaces a route, see [parseSwap].
+func (s *setup) replacement(args []string, value string) (err error) {
+	s.routes.later, err = withRoute(s.routes.later, args, value)
+	return err
 }
 
-func (*routes) read(into *map[string]scripted.Model, args []string, value string) error {
+func withRoute(all map[string]scripted.Model, args []string, value string) (map[string]scripted.Model, error) {
 	if len(args) != 1 {
-		return fmt.Errorf("want `route NAME: facts`, such as `route other: window=8192 updates`")
+		return all, fmt.Errorf("want `route NAME: facts`, such as `route other: window=8192 updates`")
 	}
 	var m scripted.Model
-	w := &words{value}
-	for !w.done() {
+	for w := (&words{value}); !w.done(); {
 		if err := routeFact(&m, w); err != nil {
-			return err
+			return all, err
 		}
 	}
-	if *into == nil {
-		*into = map[string]scripted.Model{}
+	if all == nil {
+		all = map[string]scripted.Model{}
 	}
-	(*into)[args[0]] = m
-	return nil
+	all[args[0]] = m
+	return all, nil
 }
 
 func routeFact(m *scripted.Model, w *words) error {
