@@ -44,8 +44,8 @@ type ForkOptions struct {
 }
 
 // Fork creates an agent whose session begins with another one's events; none of their bytes is copied, and the parent's
-// pending input is not inherited. A [*CreateError] has the code SESSION_NOT_FOUND, SESSION_ALREADY_EXISTS,
-// INVALID_BOUNDARY or OPEN_TURN. See spec §7.3.
+// pending input is not inherited. A [*CreateError] has the code SESSION_ALREADY_EXISTS, which is checked first,
+// SESSION_NOT_FOUND, SESSION_NOT_LIVE (resume it before), INVALID_BOUNDARY or OPEN_TURN. See spec §7.3.
 func (c *Client) Fork(ctx context.Context, source string, o ForkOptions) (*Agent, error) {
 	if o.ID == "" {
 		o.ID = "agent-" + uuid.NewString()[:8]
@@ -53,12 +53,12 @@ func (c *Client) Fork(ctx context.Context, source string, o ForkOptions) (*Agent
 	if !session.ValidID(o.ID) {
 		return nil, &CreateError{Code: signals.ErrInvalid, Message: "the id must be 1–200 characters without control characters"}
 	}
-	header, err := c.Store.Header(ctx, source)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, &CreateError{Code: "SESSION_NOT_FOUND", Message: fmt.Sprintf("session %q is not in the store", source)}
+	if err := c.free(ctx, o.ID); err != nil {
+		return nil, taken(o.ID, err)
 	}
+	header, err := c.parent(ctx, source)
 	if err != nil {
-		return nil, fmt.Errorf("fork agent %s: %w", source, err)
+		return nil, err
 	}
 	create := signals.Create{Definition: header.AgentPreset, CWD: header.CWD, Fork: &signals.Fork{Session: source, At: session.LastEvent}}
 	if o.Definition != "" {
@@ -69,7 +69,35 @@ func (c *Client) Fork(ctx context.Context, source string, o ForkOptions) (*Agent
 	} else if c.agent(source).midTurn(ctx) {
 		return nil, &CreateError{Code: session.RuleOpenTurn, Message: fmt.Sprintf("session %q is in the middle of a turn: wait for its end, or name an event before it", source)}
 	}
-	return c.reborn(ctx, o.ID, create)
+	child, err := c.reborn(ctx, o.ID, create)
+	return child, taken(o.ID, err)
+}
+
+// taken gives the code to a refusal that says only that the id is live.
+func taken(id string, err error) error {
+	if errors.Is(err, ErrExists) {
+		return &CreateError{Code: "SESSION_ALREADY_EXISTS", Message: fmt.Sprintf("an agent %q is live: choose another id", id)}
+	}
+	return err
+}
+
+// parent is the header of a session that can be forked: one whose agent is live.
+func (c *Client) parent(ctx context.Context, id string) (session.Header, error) {
+	header, err := c.Store.Header(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return header, &CreateError{Code: "SESSION_NOT_FOUND", Message: fmt.Sprintf("session %q is not in the store", id)}
+	}
+	var run Run
+	if err == nil {
+		run, err = c.Backend.Describe(ctx, id)
+	}
+	switch {
+	case errors.Is(err, ErrUnknownAgent) || err == nil && !run.Open:
+		return header, &CreateError{Code: "SESSION_NOT_LIVE", Message: fmt.Sprintf("the agent of session %q has ended: resume it first", id)}
+	case err != nil:
+		return header, fmt.Errorf("fork agent %s: %w", id, err)
+	}
+	return header, nil
 }
 
 // midTurn reports whether the agent is in the middle of a turn that the store may not show yet.
