@@ -118,14 +118,17 @@ func (r *run) export(ctx context.Context) error {
 	return err
 }
 
-// parseImport reads `import [given] [as NAME] [HEADER]`: the file that was exported, else what the scenario wrote, comes into the
+// parseImport reads `import [given|broken LINE] [as NAME] [HEADER]`: the file that was exported, else what the scenario wrote, comes into the
 // store, with other fields of the header if they are given. After it, `resume` brings it to life.
 func parseImport(s *setup, w *words) (act, error) {
 	as := ""
 	var err error
 	var given []string
-	if w.take("given") {
+	switch {
+	case w.take("given"):
 		given = s.given
+	case w.take("broken"): // one more line, as it stands
+		given, w.rest = []string{strings.TrimSpace(w.rest)}, ""
 	}
 	if w.take("as") {
 		if as, err = w.bare("the name of the agent"); err != nil {
