@@ -63,6 +63,15 @@ func TestMaintenance(t *testing.T) {
 			maintain t
 			receipt refused CLOSED
 		`},
+		{"not while it is disposed", `
+			hold
+			inject x => IS+(next-step:x)
+			dispose
+			maintain t
+			receipt refused BUSY
+			release
+			closed 
+		`},
 		{"not an unknown one", `
 			maintain u
 			receipt refused UNKNOWN_TASK
@@ -261,6 +270,16 @@ func TestMaintenance(t *testing.T) {
 			open publish
 			persist
 			open 
+		`},
+		{"C-258 and what was latched runs, with keepInbox", `
+			hold
+			inject x => IS+(next-step:x)
+			maintain t
+			followup a => IS+(next-turn:a)
+			cancel keep => CR(user) TS1
+			result ABORTED
+			phase claiming
+			persist => IS-(next-step:1) IS-(next-turn:1)
 		`},
 		{"A3.4 a long tail is persisted before it is lent", `
 			hold

@@ -421,6 +421,16 @@ func TestApprovals(t *testing.T) {
 			open tool:c1
 			tool c1 ok => TR(c1) TR(c2) SE
 		`},
+		{"D21 what is cleared and waits holds its slot", `
+			born max=2` + opened + `
+			step calls c1?,c2*?,c3*?,c4*? => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1)
+			gate c1 ask => approval/asked TC(c2)
+			gate c2 allow => TC(c3)
+			gate c3 allow
+			calls asking,cleared,cleared,waiting
+			deny 1.1.c1 => approval/decided TR!(c1)
+			open tool:c2 tool:c3
+		`},
 		{"steering while a person decides joins the next step", due + `
 			steer b => IS+(next-step:b)
 			receipt steered seq=11

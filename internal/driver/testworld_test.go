@@ -465,7 +465,7 @@ func (w *world) checkLaws(before State, in Input) {
 		}
 	}
 	w.checkQuiet()
-	w.checkWake(before.Status(), in)
+	w.checkWake(before.Status(), in, before.Phase == Maintaining)
 	w.checkLatch(before, in)
 }
 
@@ -497,7 +497,7 @@ func (w *world) checkQuiet() {
 }
 
 // checkWake: what starts an idle driver, and what never does. See spec §3.1.4.
-func (w *world) checkWake(before string, in Input) {
+func (w *world) checkWake(before string, in Input, maintaining bool) {
 	s := w.state()
 	switch in := in.(type) {
 	case Sent:
@@ -514,7 +514,8 @@ func (w *world) checkWake(before string, in Input) {
 			w.failf("an edit started the driver")
 		}
 	case CancelAsked, MaintainAsked:
-		if before == StatusIdle && s.Status() == StatusRunning {
+		latched := maintaining && w.latch != notLatched // a task that had not begun ends, §3.6.4
+		if before == StatusIdle && s.Status() == StatusRunning && !latched {
 			w.failf("a cancel or a task started the driver")
 		}
 	}
