@@ -48,7 +48,8 @@ type gateSpec struct {
 	deeds       []deed
 }
 
-// A pointSpec holds an activity at a named point; pinned it stands there even if it is cancelled.
+// A pointSpec holds an activity at a named point; pinned it stands there even if it is cancelled. Without a hold the first
+// one to come fails there for good.
 type pointSpec struct {
 	name, place, hold string
 	pin               bool
@@ -144,6 +145,10 @@ func (s *setup) gate(args []string, value string) error {
 var place = regexp.MustCompile(`^(\*|\d+\.\d+(/\d+)?)$`)
 
 func (s *setup) point(args []string, value string) error {
+	if value == "defect" && len(args) == 2 && place.MatchString(args[1]) {
+		s.points = append(s.points, pointSpec{name: args[0], place: args[1]})
+		return nil
+	}
 	w := &words{value}
 	pin := w.take("pin")
 	if len(args) != 2 || !place.MatchString(args[1]) || !pin && !w.take("hold") {

@@ -40,6 +40,7 @@ type world struct {
 	storeHolds sync.Map // by name
 	announced  announcements
 	names      sync.Map           // of agents by id
+	defects    sync.Map           // points that let an activity fail
 	barred     sync.Map           // names of tools that became exclusive
 	live       *plugin.Definition // as it was registered last
 }
@@ -82,7 +83,11 @@ func (w *world) probe(ctx context.Context, point, _ string, turn, step, attempt 
 		if p.name != point || !fits(p.place, turn, step, attempt) {
 			continue
 		}
-		if p.pin {
+		if p.hold == "" {
+			if err := w.defect(p); err != nil {
+				return err
+			}
+		} else if p.pin {
 			_ = w.yard.arrive(context.WithoutCancel(ctx), p.hold)
 		} else {
 			_ = w.yard.arrive(ctx, p.hold) // a cancel ends the hold, and the activity sees it itself
