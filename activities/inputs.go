@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
+	querypb "go.temporal.io/api/query/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
+	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/signals"
 )
@@ -31,9 +34,30 @@ func (h History) Inputs(ctx context.Context, workflowID, runID string) (LastInpu
 			r.event(e)
 		}
 		if req.NextPageToken = page.GetNextPageToken(); len(req.NextPageToken) == 0 {
-			return r.out, nil
+			break
 		}
 	}
+	if l, err := h.lastLog(ctx, req.Execution); err == nil { // else the store and the messages must do
+		r.out.Known, r.out.Head, r.out.Tail = true, work.Head{Hash: l.Head.Hash, Count: l.Head.Count}, l.Tail
+	}
+	return r.out, nil
+}
+
+// lastLogIn bounds how long a closed run may take to say where its log ended.
+const lastLogIn = 10 * time.Second
+
+// lastLog asks the closed run where its log ended: what it decided last is in no segment, and follows from its history.
+func (h History) lastLog(ctx context.Context, run *commonpb.WorkflowExecution) (l signals.Log, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lastLogIn)
+	defer cancel()
+	out, err := h.Service.QueryWorkflow(ctx, &workflowservice.QueryWorkflowRequest{
+		Namespace: h.Namespace, Execution: run, Query: &querypb.WorkflowQuery{QueryType: signals.QueryLog},
+	})
+	if err != nil {
+		return l, err
+	}
+	err = converter.GetDefaultDataConverter().FromPayloads(out.GetQueryResult(), &l)
+	return l, err
 }
 
 // An AcceptedAct is one act of a history.

@@ -26,6 +26,10 @@ type LastInputs struct {
 	Create  signals.Create   // what the agent was created with
 	Carried []session.Record // events that an earlier run handed over and no segment holds
 	Sent    []SentInput      // messages in the order of the history; removed ones are left out
+
+	Known bool // whether the run could still say where its log ended
+	Head  work.Head
+	Tail  []session.Record
 }
 
 // A SentInput is a message that was accepted.
@@ -102,7 +106,7 @@ func (a *Activities) resumed(ctx context.Context, in work.SetupIn, last LastInpu
 	} else if err != nil {
 		return nil, err
 	}
-	_, head, err := a.Store.LatestHead(ctx, id)
+	old, head, err := a.Store.LatestHead(ctx, id)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
@@ -115,16 +119,19 @@ func (a *Activities) resumed(ctx context.Context, in work.SetupIn, last LastInpu
 			return done, err
 		}
 	}
-	state, err := a.Store.State(ctx, id, head)
+	if old == 0 { // nothing was published yet
+		old = epoch - 1
+	}
+	b := rebirth{Activities: a, in: in, epoch: epoch, head: head}
+	recalled, err := b.recall(ctx, last, old)
 	if err != nil {
 		return nil, err
 	}
-	late, err := a.lateInputs(ctx, in, head, last)
+	late, err := a.lateInputs(ctx, in, b.head, recalled, last)
 	if err != nil {
 		return nil, err
 	}
-	b := rebirth{Activities: a, in: in, epoch: epoch, head: head, state: state}
-	return b.finish(ctx, session.Repair(state), late)
+	return b.finish(ctx, recalled, session.Repair(b.state), late)
 }
 
 // nextEpoch claims the epoch of this birth; again says that an earlier execution claimed it.
@@ -174,13 +181,12 @@ type rebirth struct {
 	state *session.State
 }
 
-// finish logs the repair, the marker and what was accepted last, as one segment, and names it in the store.
-func (b *rebirth) finish(ctx context.Context, repair []session.Record, late []SentInput) (*work.Inherited, error) {
-	records := repair
-	for _, r := range repair {
-		if err := b.state.Apply(r); err != nil {
-			return nil, fmt.Errorf("repair: %w", err)
-		}
+// finish logs what was recalled, the repair, the marker and what was accepted last, as one segment, and names it in the
+// store.
+func (b *rebirth) finish(ctx context.Context, recalled, repair []session.Record, late []SentInput) (*work.Inherited, error) {
+	records, err := b.apply(recalled, repair)
+	if err != nil {
+		return nil, fmt.Errorf("repair: %w", err)
 	}
 	add := func(e session.Event) error {
 		r := session.NewRecord(b.now(), e)
@@ -243,8 +249,11 @@ func pendingOf(messages []session.Message) (out []work.Pending) {
 }
 
 // lateInputs are messages that the closed run accepted and that were never inserted in the log.
-func (a *Activities) lateInputs(ctx context.Context, in work.SetupIn, head store.Head, last LastInputs) ([]SentInput, error) {
+func (a *Activities) lateInputs(ctx context.Context, in work.SetupIn, head store.Head, recalled []session.Record, last LastInputs) ([]SentInput, error) {
 	logged := map[string]bool{}
+	for _, r := range recalled {
+		noteInserted(logged, r)
+	}
 	for r, err := range a.Store.Facts(ctx, in.Ident.Session, head, 0) {
 		if err != nil {
 			return nil, err
@@ -331,7 +340,7 @@ func (a *Activities) forked(ctx context.Context, in work.SetupIn) (*work.Inherit
 		return nil, err
 	}
 	b := rebirth{Activities: a, in: in, epoch: epoch, head: head, state: state}
-	return b.finish(ctx, nil, nil)
+	return b.finish(ctx, nil, nil, nil)
 }
 
 // bornOf reports whether a stored header is of this very birth, which is tried again.

@@ -8,7 +8,9 @@ import (
 
 	"github.com/everturn/everturn/activities"
 	"github.com/everturn/everturn/agents"
+	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/signals"
+	"github.com/everturn/everturn/workflows"
 )
 
 const statusTerminated = "terminated"
@@ -90,7 +92,9 @@ func (w *Worker) Inputs(_ context.Context, workflowID, runID string) (activities
 	for _, a := range slices.Backward(e.runs) {
 		if a.ID == workflowID && a.runID() == runID {
 			id := func(n int) string { return madeID(a.ID, a.MadeBefore+n) }
-			return activities.InputsOf(a.Create, a.Accepted, id), nil
+			out, l := activities.InputsOf(a.Create, a.Accepted, id), workflows.LogView(a.state())
+			out.Known, out.Head, out.Tail = true, work.Head{Hash: l.Head.Hash, Count: l.Head.Count}, l.Tail
+			return out, nil
 		}
 	}
 	return activities.LastInputs{}, fmt.Errorf("agent %s has no run %s", workflowID, runID)

@@ -1,0 +1,110 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/everturn/everturn/internal/store"
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+)
+
+// recall goes on from the store's head to what the closed run had decided, as far as its history still tells, and to what
+// its last step had written and shown. What it returns comes after b.head and is folded in b.state. See spec §7.1, D1.
+func (b *rebirth) recall(ctx context.Context, last LastInputs, old int64) (records []session.Record, err error) {
+	tail := last.Tail
+	if last.Known && last.Head.Count >= b.head.Count {
+		b.head = store.Head(last.Head)
+	} else {
+		tail = nil
+	}
+	if b.state, err = b.Store.State(ctx, b.in.Ident.Session, b.head); err != nil {
+		return nil, err
+	}
+	if tail, err = b.Store.Hydrate(ctx, tail); err != nil {
+		return nil, err
+	}
+	if records, err = b.apply(nil, tail); err != nil {
+		return nil, fmt.Errorf("what the closed run decided last: %w", err)
+	}
+	left, err := b.lastStep(ctx, old)
+	if err != nil || left.begun == nil || left.begun.Head.Count <= b.state.Count() {
+		return records, err
+	}
+	return b.adopt(ctx, records, left)
+}
+
+// apply folds records, which are numbered anew, and adds them to those that are to be written.
+func (b *rebirth) apply(to, records []session.Record) ([]session.Record, error) {
+	for _, r := range records {
+		r.Seq = b.state.Count()
+		if err := b.state.Apply(r); err != nil {
+			return nil, err
+		}
+		to = append(to, r)
+	}
+	return to, nil
+}
+
+// recallAttempts bounds the attempts of a step whose journals are looked for.
+const recallAttempts = 32
+
+// lastStep reads the journal of the step that may have been running: the open one, or the next.
+func (b *rebirth) lastStep(ctx context.Context, old int64) (l legacy, err error) {
+	turn, open := b.state.Turn()
+	step, stepOpen := b.state.Step()
+	switch {
+	case !open:
+		turn, step = turn+1, 1
+	case !stepOpen:
+		step++
+	}
+	for attempt := 1; attempt <= recallAttempts; attempt++ {
+		executions, err := b.Store.Journal(b.in.Ident.Session, turn, step, attempt, old).Executions(ctx)
+		if err != nil {
+			return l, err
+		}
+		for _, e := range executions {
+			if err := l.readAny(e); err != nil {
+				return l, err
+			}
+		}
+	}
+	return l, nil
+}
+
+// readAny is read for somebody who does not know what the execution was lent.
+func (l *legacy) readAny(e store.JournalExecution) error {
+	for _, raw := range e.Parts {
+		var p part
+		if err := json.Unmarshal(raw.Data, &p); err != nil {
+			return fmt.Errorf("journal of execution %d part %d: %w", e.Execution, raw.N, err)
+		}
+		if p.Begun != nil {
+			l.begun, l.chunks, l.settled = p.Begun, nil, nil
+		}
+		if p.Settled != nil {
+			l.settled = p.Settled
+		}
+		l.chunks = append(l.chunks, p.Chunks...)
+	}
+	return nil
+}
+
+// adopt goes on where the last step stood, if its log is this one's.
+func (b *rebirth) adopt(ctx context.Context, records []session.Record, left legacy) ([]session.Record, error) {
+	id, head := b.in.Ident.Session, left.begun.Head
+	if left.settled != nil && left.settled.Head.Count > head.Count {
+		head, left.chunks = left.settled.Head, nil
+	}
+	if cut, err := b.Store.Cut(ctx, id, store.Head(head), b.head.Count); err != nil || work.Head(cut) != work.Head(b.head) {
+		return records, err
+	}
+	state, err := b.Store.State(ctx, id, store.Head(head))
+	if err != nil {
+		return nil, err
+	}
+	b.head, b.state = store.Head(head), state
+	return b.apply(nil, left.chunks)
+}
