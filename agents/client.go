@@ -58,7 +58,21 @@ func (c *Client) Create(ctx context.Context, o CreateOptions) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a, a.born(ctx)
+	err = a.born(ctx)
+	if errors.Is(ctx.Err(), context.Canceled) && err != nil {
+		return nil, errors.Join(err, a.callOff(context.WithoutCancel(ctx)))
+	}
+	return a, err
+}
+
+// callOffIn bounds how long a creation that nobody wants any more is waited for.
+const callOffIn = 10 * time.Second
+
+// callOff ends an agent whose creator gave up, wherever its birth has got to. See spec §6.1.8.
+func (a *Agent) callOff(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callOffIn)
+	defer cancel()
+	return a.Dispose(ctx)
 }
 
 // Start starts an agent and returns when that is accepted; [Agent.State] tells when it is born.
@@ -71,6 +85,9 @@ func (c *Client) Start(ctx context.Context, o CreateOptions) (*Agent, error) {
 	}
 	if err := c.free(ctx, o.ID); err != nil {
 		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("create agent %s: %w", o.ID, err)
 	}
 	err := c.Backend.Start(ctx, o.ID, signals.Create{Definition: o.Definition, Title: o.Title, Provider: o.Provider, Model: o.Model,
 		ReasoningEffort: o.ReasoningEffort, MaxTokens: o.MaxTokens, CWD: o.CWD, Parent: o.Parent})

@@ -304,6 +304,7 @@ type MessageState struct {
 // The types of errors that callers can tell apart.
 const (
 	ErrInvalid           = "INVALID"  // the payload is wrong; the message says where
+	ErrAborted           = "ABORTED"  // of a creation: it was called off
 	ErrTooMany           = "TOO_MANY" // too many callers wait: poll the query instead
 	ErrRenewed           = "RENEWED"  // the run was renewed: ask again
 	ErrUnknownDefinition = "UNKNOWN_DEFINITION"

@@ -53,6 +53,7 @@ type agent struct {
 	native    bool
 	closed    *driver.Close
 	stillborn error
+	calledOff bool // nobody wants the agent any more that is being born
 	defect    string
 }
 
@@ -65,8 +66,13 @@ func newAgent(ctx workflow.Context, start Start) *agent {
 func (a *agent) run(start Start) (driver.Summary, error) {
 	a.begin(start)
 	for !a.ended() {
-		if err := workflow.Await(a.ctx, func() bool { return a.queue.ready(a.unborn()) || a.ended() || a.mayRenew() }); err != nil {
+		if err := workflow.Await(a.ctx, func() bool { return a.queue.ready(a.unborn()) || a.ended() || a.mayRenew() || a.unwanted() }); err != nil {
 			return driver.Summary{}, err
+		}
+		if a.unwanted() {
+			a.calledOff = true
+			a.cancelEffect(setupID)
+			continue
 		}
 		if !a.queue.ready(a.unborn()) && !a.ended() {
 			return driver.Summary{}, a.continueAsNew(start)
@@ -81,6 +87,11 @@ func (a *agent) run(start Start) (driver.Summary, error) {
 
 // next is the item to be fed. Callers wait until the agent is born: what they do must come after what it inherits.
 func (a *agent) next() (item, bool) { return a.queue.pop(a.unborn()) }
+
+// unwanted reports whether the agent is to be disposed before it is born: then its birth is called off. See spec §6.1.8.
+func (a *agent) unwanted() bool {
+	return a.unborn() && !a.ended() && !a.calledOff && a.queue.holds(signals.DisposeAgent)
+}
 
 func (a *agent) unborn() bool { return a.driver.State().Phase == driver.Birth }
 

@@ -37,7 +37,7 @@ func infrastructure() *temporal.RetryPolicy {
 
 func setupOptions() workflow.ActivityOptions {
 	return workflow.ActivityOptions{StartToCloseTimeout: time.Minute, ScheduleToCloseTimeout: 10 * time.Minute,
-		RetryPolicy: infrastructure(), Summary: "set up"}
+		WaitForCancellation: true, RetryPolicy: infrastructure(), Summary: "set up"}
 }
 
 func stepOptions(profile string, in work.StepIn, model string) workflow.ActivityOptions {

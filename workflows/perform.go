@@ -6,6 +6,7 @@ import (
 
 	"github.com/everturn/everturn/internal/driver"
 	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/signals"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -77,13 +78,20 @@ func (a *agent) cancelEffect(id string) {
 	}
 }
 
+// setupID names the birth among the effects that can be cancelled.
+const setupID = "setup"
+
 func (a *agent) setup(e driver.StartSetup) {
-	ctx := workflow.WithActivityOptions(a.ctx, setupOptions())
+	ctx := workflow.WithActivityOptions(a.cancellable(setupID), setupOptions())
 	f := workflow.ExecuteActivity(ctx, work.Setup, e.In)
-	a.await("setup", "", func(ctx workflow.Context) driver.Input {
+	a.await("setup", setupID, func(ctx workflow.Context) driver.Input {
 		var out work.SetupOut
 		if err := f.Get(ctx, &out); err != nil {
 			a.stillborn = stillborn(err)
+			if a.calledOff {
+				a.stillborn = temporal.NewNonRetryableApplicationError("the creation was called off", signals.ErrAborted, nil)
+				return nil
+			}
 			var app *temporal.ApplicationError
 			if errors.As(err, &app) && app.Type() == work.ErrCreatedHook { // its announcement had begun, see spec §6.1.5
 				a.tap("agent/disposed", map[string]string{"session": e.In.Ident.Session})
@@ -121,7 +129,7 @@ func (a *agent) tool(e driver.StartTool) {
 	a.await("tool", e.In.ID, func(ctx workflow.Context) driver.Input {
 		var out work.ToolOut
 		if err := f.Get(ctx, &out); err != nil {
-			return driver.ToolLost{ID: e.In.ID, Why: why(err), Message: cause(err).Error()}
+			return driver.ToolLost{ID: e.In.ID, Why: whyTool(err), Message: cause(err).Error()}
 		}
 		return driver.ToolDone{ID: e.In.ID, Out: out}
 	})
@@ -187,6 +195,15 @@ func why(err error) driver.Lost {
 	default:
 		return driver.LostExhausted
 	}
+}
+
+// whyTool is why for a tool, whose failures are answers: one for good is a defect beside it. See spec §4.8.
+func whyTool(err error) driver.Lost {
+	var app *temporal.ApplicationError
+	if w := why(err); w != driver.LostExhausted || !errors.As(err, &app) || !app.NonRetryable() {
+		return w
+	}
+	return driver.LostFailed
 }
 
 // answer gives a receipt to the update that waits for it.

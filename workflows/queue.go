@@ -57,6 +57,16 @@ func (q *queue) ready(answersOnly bool) bool {
 	return false
 }
 
+// holds reports whether an act of the name waits.
+func (q *queue) holds(name string) bool {
+	for _, i := range q.items {
+		if i.input == nil && i.name == name {
+			return true
+		}
+	}
+	return false
+}
+
 // A Tap receives notifications as they happen; it is not called during replay and returns nothing. See architecture
 // A3.14. What it is told is a hint: a workflow task may not commit.
 type Tap func(session, name string, data json.RawMessage)

@@ -53,7 +53,7 @@ func (e *Engine) perform(a *agent, d decision) (notices []notice) {
 		notices = append(notices, notice{"agent/refused", *d.refused})
 	case d.Name == work.Setup && d.Lost != "":
 		e.stillborn(a, d.item)
-		if d.Code == work.ErrCreatedHook { // its announcement had begun, see spec §6.1.5
+		if a.End.Code == work.ErrCreatedHook { // its announcement had begun, see spec §6.1.5
 			notices = append(notices, notice{stream.NoticeDisposed, map[string]string{"session": a.ID}})
 		}
 	}
@@ -75,6 +75,9 @@ func (k *task) refuse(err error) *driver.Receipt {
 // stillborn ends the run of an agent that could not be born. Nothing was published and its id is free. See spec §6.1.
 func (e *Engine) stillborn(a *agent, i item) {
 	a.End = &ending{Status: statusFailed, Code: i.Code, Reason: i.Text}
+	if slices.ContainsFunc(a.Queue, func(i item) bool { return i.Name == signals.DisposeAgent }) {
+		a.End.Code, a.End.Reason = signals.ErrAborted, "the creation was called off"
+	}
 	for _, waiting := range a.Queue {
 		switch {
 		case waiting.query != nil:

@@ -33,6 +33,9 @@ func (e *Engine) push(a *agent, i item) {
 func (e *Engine) submit(a *agent, i item) {
 	a.accepted(i)
 	e.push(a, i)
+	if i.Name == signals.DisposeAgent && a.held(i) { // the birth is called off
+		e.cancelEffect(a, "setup")
+	}
 	e.jumps = 0
 	e.settle()
 }
