@@ -35,6 +35,7 @@ var acts = map[string]func(s *setup, w *words) (act, error){
 	"disposing":      func(*setup, *words) (act, error) { return quiet((*run).disposing), nil },
 	"create":         parseCreate,
 	"creating":       func(*setup, *words) (act, error) { return quiet((*run).creating), nil },
+	"call-off":       func(*setup, *words) (act, error) { return quiet((*run).callOff), nil },
 	"created":        func(*setup, *words) (act, error) { return quiet((*run).created), nil },
 	"meet":           parseMeet,
 	"leaving":        parseLeaving,

@@ -54,7 +54,8 @@ type people struct {
 	from   inheritance
 	births map[string]chan birth
 	leaves map[string]chan error
-	born   int // of the last creation of several
+	halt   context.CancelFunc // of who creates an agent
+	born   int                // of the last creation of several
 	file   []byte
 }
 
@@ -105,10 +106,10 @@ type birth struct {
 	err   error
 }
 
-// parseCreate reads `create [as NAME] [again] [twice] [key=value …]`.
+// parseCreate reads `create [as NAME] [again] [twice] [abandoned] [key=value …]`.
 func parseCreate(_ *setup, w *words) (act, error) {
 	var o agents.CreateOptions
-	var again, twice bool
+	var again, twice, abandoned bool
 	var as string
 	for !w.done() {
 		word, err := w.bare("a word")
@@ -125,6 +126,8 @@ func parseCreate(_ *setup, w *words) (act, error) {
 			again = true
 		case "twice":
 			twice = true
+		case "abandoned":
+			abandoned = true
 		case "definition":
 			o.Definition = v
 		case "provider":
@@ -132,7 +135,7 @@ func parseCreate(_ *setup, w *words) (act, error) {
 		case "cwd":
 			o.CWD = v
 		default:
-			return nil, fmt.Errorf("unknown word %q: want as, again, twice, definition=, provider= or cwd=", word)
+			return nil, fmt.Errorf("unknown word %q: want as, again, twice, abandoned, definition=, provider= or cwd=", word)
 		}
 	}
 	return quiet(func(r *run, ctx context.Context) error {
@@ -143,6 +146,10 @@ func parseCreate(_ *setup, w *words) (act, error) {
 			return r.deliver(ctx, o).err
 		case twice:
 			return r.createTwice(ctx, o)
+		case abandoned:
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			return r.create(ended, o)
 		}
 		return r.create(ctx, o)
 	}), nil
@@ -153,7 +160,7 @@ func (r *run) create(ctx context.Context, o agents.CreateOptions) error {
 	if r.agent != nil || r.births[r.id] != nil {
 		return nil
 	}
-	if err := r.name(ctx); err != nil {
+	if err := r.name(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	b := r.deliver(ctx, o)
@@ -184,7 +191,17 @@ func (r *run) creating(ctx context.Context) error {
 		r.births = map[string]chan birth{}
 	}
 	r.births[r.id] = done
+	ctx, r.halt = context.WithCancel(ctx)
 	go func() { done <- r.deliver(ctx, agents.CreateOptions{}) }()
+	return nil
+}
+
+// callOff lets who creates the agent give up.
+func (r *run) callOff(context.Context) error {
+	if r.halt == nil {
+		return errors.New("nobody is creating an agent")
+	}
+	r.halt()
 	return nil
 }
 
