@@ -1,0 +1,47 @@
+package local
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everturn/everturn/agents"
+	"github.com/everturn/everturn/signals"
+)
+
+// See spec §7.1: what a run had decided, shown and accepted when it vanished is in the session that goes on.
+func TestAResumedSessionGoesOnWhereATerminatedRunStood(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, script, point, want string }{
+		{"in the middle of a stream", long, "chunk", "IS+(next-turn:m1) TS1 IS-(next-turn:1) SS1.1 UM(m1) RH(initial) RC CH×1 SE TE(interrupted) ES IS+(next-turn:m2)"},
+		{"after the model's answer", `tool c1 once {"text":"x"}`, "step/settled",
+			"IS+(next-turn:m1) TS1 IS-(next-turn:1) SS1.1 UM(m1) RH(initial) RC CH×4 AM TR!(c1,TOOL_NOT_STARTED) SE TE(interrupted) ES IS+(next-turn:m2)"},
+		{"while a tool runs", `tool c1 once {"text":"x"}`, "tool/body",
+			"IS+(next-turn:m1) TS1 IS-(next-turn:1) SS1.1 UM(m1) RH(initial) RC CH×4 AM TC(c1) IS+(next-turn:m2) TR!(c1,TOOL_OUTCOME_UNKNOWN) SE TE(interrupted) ES"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, tt.script)
+			hold := w.PinAt(Point{Name: tt.point})
+			w.start()
+			w.followup("m1")
+			require.NoError(t, hold.Wait(t.Context(), 1))
+			w.followup("m2")
+			w.settled()
+			run, err := w.Describe(t.Context(), "a")
+			require.NoError(t, err)
+			require.NoError(t, w.Terminate("a"))
+			require.ErrorIs(t, w.Terminate("a"), agents.ErrClosed)
+			require.ErrorIs(t, w.Update(t.Context(), "a", signals.InboxClear, signals.Clear{}, nil), agents.ErrClosed)
+			require.NoError(t, w.Start(t.Context(), "a", signals.Create{Definition: "test", Resume: &signals.Resume{RunID: run.ID}}))
+			w.idle()
+			require.Equal(t, tt.want, w.trace())
+			require.ErrorIs(t, w.SignalRun(t.Context(), "a", run.ID, signals.DisposeAgent, signals.Dispose{}), agents.ErrClosed)
+			hold.Release()
+			w.settled()
+			require.Equal(t, tt.want, w.trace(), "what still ran is not heard")
+			require.Len(t, w.sent.Requests(), 1)
+		})
+	}
+}
