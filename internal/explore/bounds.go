@@ -1,6 +1,9 @@
 package explore
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/everturn/everturn/internal/work"
 )
 
@@ -74,4 +77,42 @@ func (w World) calls() []work.Call {
 		calls = append(calls, work.Call{ID: t.ID, Name: "tool", Parallel: t.Parallel, Gated: t.Gated, Posted: t.Posted})
 	}
 	return calls
+}
+
+var coinNames = [coins]string{"messages of A", "messages of B", "cancels", "native cancels", "disposals", "maintenance", "edits", "batches",
+	"rollovers", "answers with calls", "cut answers", "refusals of the gate", "failed steps", "retries", "lost steps", "lost tools, hooks and tasks",
+	"odd results", "failed persists", "acts of plugins"}
+
+// String lists the bounds.
+func (w World) String() string {
+	var out []string
+	for i, n := range w.Purse {
+		if n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", n, coinNames[i]))
+		}
+	}
+	if w.Hooks {
+		out = append(out, "hooks")
+	}
+	for _, t := range w.Tools {
+		out = append(out, t.String())
+	}
+	if w.Twists > 0 {
+		out = append(out, fmt.Sprintf("at most %d of what is out of the ordinary", w.Twists))
+	}
+	return strings.Join(out, ", ")
+}
+
+// String names the traits of a tool.
+func (t Tool) String() string {
+	out := "call " + t.ID
+	for _, trait := range []struct {
+		on   bool
+		name string
+	}{{t.Parallel, "parallel"}, {!t.Parallel, "exclusive"}, {t.Gated, "gated"}, {t.Posted, "posted"}, {t.Asking, "asks"}, {t.Deadline, "with a deadline"}} {
+		if trait.on {
+			out += " " + trait.name
+		}
+	}
+	return out
 }

@@ -17,8 +17,9 @@
 //	go test ./internal/explore                                 # all worlds, 10,000 schedules against the model
 //	go test ./internal/explore -run Interleavings -v           # bounds, distinct states and transitions
 //	go test ./internal/explore -run Faults -v                  # what the search must find, and a shortest path
-//	go test ./internal/explore -run Schedules -args -soak      # 100,000 schedules against the model
-//	go test ./internal/explore -run Schedules -args -seed 17   # one of them again
+//	go test ./internal/explore -run Schedules -timeout 0 -args -soak       # 100,000 schedules against the model
+//	go test ./internal/explore -run Interleavings -timeout 0 -args -soak   # worlds with one more twist
+//	go test ./internal/explore -run Schedules -args -seed 17               # one schedule again
 //
 // Simulated crashes, in which workers, activities and answers are lost and zombies answer late at any point, are the
 // random schedules of package local, which own the kit for it:

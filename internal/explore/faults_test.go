@@ -218,22 +218,24 @@ func resultsSwapped(s *driver.State, in driver.Input) driver.Input {
 
 // exclusiveInPool lets an exclusive call run beside others. See spec §4.8.2.
 func exclusiveInPool(s *driver.State, in driver.Input) driver.Input {
+	done, _ := in.(driver.ToolDone)
+	answers := slices.ContainsFunc(s.Calls, func(c driver.Call) bool { return c.Effect == done.ID && c.Effect != "" })
 	for i := range s.Calls {
-		s.Calls[i].Parallel = true
+		s.Calls[i].Parallel = s.Calls[i].Parallel || answers
 	}
 	return in
 }
 
 // runAfterExpiry takes a deadline for a grant. See architecture A3.7.
-func runAfterExpiry(s *driver.State, in driver.Input) driver.Input {
-	if t, ok := in.(driver.TimerFired); ok {
-		for _, c := range s.Calls {
-			if c.Ask != nil && c.Ask.Timer == t.ID {
-				return driver.Decided{ID: c.Ask.ID, Grant: true}
-			}
+func runAfterExpiry(d *driver.Driver, in driver.Input, next handler) (records, effects) {
+	t, _ := in.(driver.TimerFired)
+	for _, c := range d.State().Calls {
+		if c.Ask != nil && c.Ask.Timer != "" && c.Ask.Timer == t.ID {
+			log, fx := next(driver.Decided{ID: c.Ask.ID, Grant: true})
+			return log, without(fx, is[driver.CancelEffect])
 		}
 	}
-	return in
+	return next(in)
 }
 
 // successAfterCancel keeps the success of a body that ended after the cancel. See spec §5 X10.
@@ -288,7 +290,7 @@ var faults = []struct {
 	{"what waits for the writer is lost", "inbox", before(waitingLost)},
 	{"results out of order", "tools", before(resultsSwapped)},
 	{"an exclusive call runs beside others", "tools", before(exclusiveInPool)},
-	{"a call runs after its deadline", "approvals", before(runAfterExpiry)},
+	{"a call runs after its deadline", "approvals", runAfterExpiry},
 	{"a success counts after a cancel", "tools", successAfterCancel},
 	{"a parked queue runs", "steps", before(parkedQueueRuns)},
 	{"session-start comes twice", "hooks", after(greetedTwice)},

@@ -91,7 +91,7 @@ func Search(w *World, f Fault, limit int) (Report, error) {
 }
 
 // block bounds how many states are expanded before the new ones are collected.
-const block = 2048
+const block = 256
 
 // expand tries every move of every state of a level.
 func (s *search) expand(level []found) ([]found, error) {

@@ -32,7 +32,6 @@ type node struct {
 	refs    []string // callers who wait
 	asked   int      // refs given
 	sent    int      // message ids given
-	heads   int8     // native cancels on the idle agent
 	tries   int      // attempts of the step
 	lossy   bool     // a step was lost and is being settled
 	greeted bool
