@@ -129,7 +129,7 @@ func (a *agent) tool(e driver.StartTool) {
 	a.await("tool", e.In.ID, func(ctx workflow.Context) driver.Input {
 		var out work.ToolOut
 		if err := f.Get(ctx, &out); err != nil {
-			return driver.ToolLost{ID: e.In.ID, Why: whyTool(err), Message: cause(err).Error()}
+			return driver.ToolLost{ID: e.In.ID, Why: why(err), Message: cause(err).Error()}
 		}
 		return driver.ToolDone{ID: e.In.ID, Out: out}
 	})
@@ -195,15 +195,6 @@ func why(err error) driver.Lost {
 	default:
 		return driver.LostExhausted
 	}
-}
-
-// whyTool is why for a tool, whose failures are answers: one for good is a defect beside it. See spec §4.8.
-func whyTool(err error) driver.Lost {
-	var app *temporal.ApplicationError
-	if w := why(err); w != driver.LostExhausted || !errors.As(err, &app) || !app.NonRetryable() {
-		return w
-	}
-	return driver.LostFailed
 }
 
 // answer gives a receipt to the update that waits for it.

@@ -113,10 +113,12 @@ func (r *run) keep(context.Context) error {
 func (r *run) replay(context.Context) error {
 	b := r.text()
 	state, err := session.Fold(b.log.Header().SeedLength, b.log.Records())
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case asJSON(state.Messages()) != asJSON(b.log.State().Messages()) || asJSON(state.Messages()) != asJSON(state.Messages()):
+	}
+	once, twice := asJSON(state.Messages()), asJSON(state.Messages())
+	switch {
+	case once != asJSON(b.log.State().Messages()) || once != twice:
 		return errors.New("the same log derives to another history")
 	case b.given != nil && r.messageWords(b.given.Messages()) != b.kept:
 		return errors.New("what was derived earlier has changed")
