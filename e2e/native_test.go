@@ -207,5 +207,11 @@ func TestAFullInboxMovesOnAndIsRead(t *testing.T) { // A3.4
 	p.cancelNatively(a.ID(), "") // idle: only the run is renewed
 	p.renewed(a.ID(), first)
 	goesOn(t, p, a)
-	require.Len(t, all[session.UserMessage](p.records(a.ID())), 1000)
+	entered := 0
+	for _, r := range p.records(a.ID()) {
+		if _, ok := r.Event.(session.UserMessage); ok && !r.Surface.Replace { // the summary of so much replaces
+			entered++
+		}
+	}
+	require.Equal(t, 1000, entered)
 }

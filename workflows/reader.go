@@ -50,7 +50,7 @@ func Decode(act string, raw []byte) (any, error) {
 	case signals.MaintainAct:
 		return signals.DecodeMaintain(raw)
 	default:
-		return nil, fmt.Errorf("unknown act %q: an agent takes %v", act, signals.Acts)
+		return nil, fmt.Errorf("unknown signal %q: an agent takes %v", act, signals.Acts)
 	}
 }
 
