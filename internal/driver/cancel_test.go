@@ -208,6 +208,15 @@ func TestCancelByPhase(t *testing.T) {
 			cancel
 			step cancelled => CR(user) SE TE(aborted user)
 		`},
+		{"X8 in a later attempt that had nothing to write yet", retried + `
+			timer retry => LRS(1)
+			cancel
+			step cancelled entered committed unwritten => CR(user) SE TE(aborted user)
+		`},
+		{"a later attempt that fails before it has anything to write", retried + `
+			timer retry => LRS(1)
+			step fail X entered committed unwritten => SE TE(error X)
+		`},
 		{"X9 C-226 the message is there, no call started", opened + `
 			cancel
 			step calls c1,c2 => SS1.1 UM(a) RH(initial) RC CH×1 AM CR(user) TC(c1) TR!(c1,ABORTED_BEFORE_DISPATCH) TC(c2) TR!(c2,ABORTED_BEFORE_DISPATCH) SE TE(aborted user)
