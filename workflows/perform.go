@@ -129,7 +129,7 @@ func (a *agent) tool(e driver.StartTool) {
 	a.await("tool", e.In.ID, func(ctx workflow.Context) driver.Input {
 		var out work.ToolOut
 		if err := f.Get(ctx, &out); err != nil {
-			return driver.ToolLost{ID: e.In.ID, Why: why(err), Message: cause(err).Error()}
+			return driver.ToolLost{ID: e.In.ID, Why: whyTool(err), Message: cause(err).Error()}
 		}
 		return driver.ToolDone{ID: e.In.ID, Out: out}
 	})
@@ -195,6 +195,15 @@ func why(err error) driver.Lost {
 	default:
 		return driver.LostExhausted
 	}
+}
+
+// whyTool tells a failure of our own, which no other try mends, from a worker that is gone. See spec §4.8, scheduler defect.
+func whyTool(err error) driver.Lost {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) && app.NonRetryable() {
+		return driver.LostFailed
+	}
+	return why(err)
 }
 
 // answer gives a receipt to the update that waits for it.

@@ -11,8 +11,8 @@ import (
 // afterGate acts on a gate's verdict. See spec §4.8, pipeline 2–4.
 func (d *Driver) afterGate(c *Call, out work.ToolOut) {
 	switch {
-	case d.state.Cancelled != nil: // X11
-		d.finish(c, abortedBeforeDispatch())
+	case d.stopped(): // X11
+		d.finish(c, d.unstarted())
 	case out.Verdict == work.Allow:
 		c.State = CallCleared
 	case out.Verdict == work.Ask:

@@ -17,7 +17,7 @@ func (d *Driver) callsOwe() bool {
 	case d.committed() == len(s.Calls):
 		d.callsOver()
 		return true
-	case s.Cancelled != nil:
+	case d.stopped():
 		if d.busy() {
 			return false
 		}
@@ -230,7 +230,7 @@ func (d *Driver) afterBody(c *Call, out work.ToolOut) {
 // executed notes an outcome that may still go through the post stage, in its turn.
 func (d *Driver) executed(c *Call, out work.ToolOut, post bool) {
 	c.State, c.Out, c.Ask = CallFinished, &out, nil
-	if post {
+	if post && d.state.Defect == nil {
 		c.State = CallExecuted
 	}
 }
@@ -242,14 +242,16 @@ func (d *Driver) onToolLost(in ToolLost) {
 	if c == nil {
 		return
 	}
+	if in.Why == LostFailed {
+		d.failCalls(in.Message)
+	}
 	switch {
 	case c.State == CallRunning && !c.Settle:
 		d.settleCall(c, in.Why)
-		return
 	case c.State == CallRunning:
 		d.finish(c, unknownOutcome())
-	case c.State == CallGating && d.state.Cancelled != nil: // X11
-		d.finish(c, abortedBeforeDispatch())
+	case c.State == CallGating && d.stopped(): // X11
+		d.finish(c, d.unstarted())
 	case c.State == CallPosting && d.state.Cancelled != nil: // X10: nobody judged a success
 		d.finish(c, afterCancel(*c.Out))
 	default: // a gate that failed on every worker, §4.8, pipeline 4 and 7
@@ -313,7 +315,11 @@ func (d *Driver) commitResult(i int) {
 			Error: &session.CodedError{Name: "InvalidToolOutputError", Code: "INVALID_TOOL_OUTPUT"}}
 		result = d.result(i)
 	}
-	seq := d.log(result, c.Seq)
+	var call []int64
+	if c.Seq > 0 { // it was started
+		call = []int64{c.Seq}
+	}
+	seq := d.log(result, call...)
 	d.project(result, seq, c.Out.Projection)
 	for _, m := range c.Out.Contexts { // §4.8.11
 		d.insertContext(m)
@@ -379,14 +385,17 @@ func (d *Driver) insertContext(m session.Message) {
 	d.insert(session.NextStep, m, bodySize(m))
 }
 
-// abortRest answers the calls that a cancel kept from starting. See spec §5 X9, X10.
+// abortRest answers the calls that were kept from starting: by a cancel, with their tool/call, or by a defect, as a repair
+// would. See spec §5 X9, X10, §4.8, §7.2.
 func (d *Driver) abortRest() {
 	s := d.state
 	for i := range s.Calls {
 		c := &s.Calls[i]
 		if c.State == CallWaiting {
-			c.Seq = d.logCall(c)
-			d.finish(c, abortedBeforeDispatch())
+			if s.Cancelled != nil {
+				c.Seq = d.logCall(c)
+			}
+			d.finish(c, d.unstarted())
 		}
 		d.commitResults()
 	}
@@ -394,7 +403,12 @@ func (d *Driver) abortRest() {
 
 // callsOver ends the step's tools: a request is owed unless a result concluded the turn. See spec §4.8.12.
 func (d *Driver) callsOver() {
-	owed := !d.state.Concluded
-	d.state.Calls = nil
+	s := d.state
+	owed, defect := !s.Concluded, s.Defect
+	s.Calls, s.Defect = nil, nil
+	if defect != nil {
+		d.failTurn(defect)
+		return
+	}
 	d.stepOver(owed)
 }

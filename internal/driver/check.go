@@ -213,7 +213,8 @@ func checkSchedule(s *State) error {
 	return first(
 		law(n[CallGating] <= 1 && n[CallPosting] <= 1, "%d gates and %d post stages run", n[CallGating], n[CallPosting]),
 		law(implies(exclusive, n[CallRunning]+n[CallPosting] == 1), "an exclusive call does not run alone"),
-		law(implies(s.Cancelled != nil, n[CallAsking]+n[CallCleared] == 0), "cancelled, but a call waits to run"),
+		law(implies(s.Cancelled != nil || s.Defect != nil, n[CallAsking]+n[CallCleared] == 0), "no call may start, but one waits to run"),
+		law(implies(s.Defect != nil, s.busyCalls() > 0), "a defect, and nothing is done about it"),
 		law(implies(s.Phase == Tools, s.busyCalls() > 0 || n[CallAsking] > 0), "no call runs or waits for a person"))
 }
 

@@ -87,8 +87,9 @@ type Lost string
 // The ways an effect is lost.
 const (
 	LostCancelled   Lost = "cancelled"   // cancelled while nobody worked on it
-	LostExhausted   Lost = "exhausted"   // its worker died too often, or it failed for good
+	LostExhausted   Lost = "exhausted"   // its worker died too often, or it failed too long
 	LostUnavailable Lost = "unavailable" // no worker took it in time
+	LostFailed      Lost = "failed"      // of a [StartTool]: it failed for good, and not because of the tool
 )
 
 // StepLost says that no answer to a [StartStep] will come. Message is the last error, if any.

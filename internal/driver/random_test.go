@@ -126,7 +126,11 @@ func (w *walker) checkSteps() {
 				}
 				break
 			}
-			answered = append(answered, e.Message.Content[0].(session.ToolResultBlock).ToolCallID)
+			id := e.Message.Content[0].(session.ToolResultBlock).ToolCallID
+			answered = append(answered, id)
+			if e.Error != nil && e.Error.Code == session.CodeToolNotStarted && !slices.Contains(started, id) {
+				started = append(started, id) // kept from starting by a defect
+			}
 		case session.StepEnd:
 			if !slices.Equal(calls, started) || !slices.Equal(calls, answered) {
 				w.failf("step %d.%d: calls %v, started %v, answered %v", e.Turn, e.Step, calls, started, answered)
@@ -415,7 +419,7 @@ func (w *walker) anyActs() []work.Act {
 func (w *walker) answerTool(r *running, in work.ToolIn) {
 	w.drop(r)
 	if w.chance(8) {
-		w.feed(ToolLost{ID: r.id, Why: LostExhausted, Message: "gone"})
+		w.feed(ToolLost{ID: r.id, Why: []Lost{LostExhausted, LostExhausted, LostFailed}[w.r.IntN(3)], Message: "gone"})
 		return
 	}
 	out := work.ToolOut{Content: session.TextContent("result"), IsError: w.chance(4), Concludes: w.chance(6), Acts: w.anyActs(), SkipPost: w.chance(8)}

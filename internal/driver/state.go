@@ -81,6 +81,7 @@ type State struct {
 	Claimed   []string         `json:"claimed,omitempty"` // claimed by the current turn
 	Dropped   []string         `json:"dropped,omitempty"` // of those, what did not enter
 	Calls     []Call           `json:"calls,omitempty"`
+	Defect    *session.Failure `json:"defect,omitempty"` // why no further call may start, and the turn will fail
 	Concluded bool             `json:"concluded,omitempty"`
 	Retry     *Retry           `json:"retry,omitempty"`
 	Stops     int              `json:"stops,omitempty"` // how often the turn-stopping hook ran in this turn

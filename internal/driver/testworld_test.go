@@ -344,6 +344,8 @@ func (w *world) checkTool(in work.ToolIn) {
 		w.failf("call %s runs, but was not allowed", in.Call.ID)
 	case w.state().Cancelled != nil && (in.Mode == work.ToolRun || in.Mode == work.ToolGate):
 		w.failf("call %s starts in a cancelled turn", in.Call.ID)
+	case w.state().Defect != nil && in.Mode != work.ToolSettle:
+		w.failf("call %s starts in a turn that failed", in.Call.ID)
 	}
 }
 

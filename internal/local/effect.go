@@ -81,12 +81,20 @@ func (e *Engine) answered(a *agent, fx *effect, p Point, out json.RawMessage, er
 	case fx.Cancelled && errors.Is(err, context.Canceled):
 		e.lose(a, fx, driver.LostCancelled, "", err.Error())
 	case errors.As(err, &refused):
-		e.lose(a, fx, driver.LostExhausted, refused.Kind, refused.Err.Error())
+		e.lose(a, fx, refusedAs(fx), refused.Kind, refused.Err.Error())
 	case fx.Cancelled || fx.Executions >= maxExecutions || fx.expired(e.now):
 		e.lose(a, fx, driver.LostExhausted, "", err.Error())
 	default:
 		e.retry(a, fx)
 	}
+}
+
+// refusedAs says what a failure comes to that no other try mends: the driver tells one of a tool call from a lost worker.
+func refusedAs(fx *effect) driver.Lost {
+	if fx.Activity == work.Tool {
+		return driver.LostFailed
+	}
+	return driver.LostExhausted
 }
 
 // retry lets a failed effect wait for its next execution. The caller holds the lock.
