@@ -130,6 +130,8 @@ func (d *Driver) abortCalls() {
 			d.finish(c, abortedBeforeDispatch())
 		case CallCleared:
 			d.finish(c, abortedBeforeDispatch())
+		case CallDelegated:
+			d.abandon(c, afterCancel(work.ToolOut{}))
 		case CallGating, CallRunning, CallPosting: // all gates see the signal, §3.4.6
 			if !c.Settle {
 				d.effect(CancelEffect{ID: c.Effect})
@@ -141,7 +143,7 @@ func (d *Driver) abortCalls() {
 // rollWhileAsking lets the state move to a new run while calls only wait for people. See architecture A3.11.
 func (d *Driver) rollWhileAsking() bool {
 	s := d.state
-	if !s.Roll || d.busy() || s.Log.Lent != "" {
+	if !s.Roll || d.busy() || d.meetsChild() || s.Log.Lent != "" {
 		return false
 	}
 	if len(s.Log.Tail) > 0 && s.Log.Broken == "" {

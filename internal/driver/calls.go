@@ -92,7 +92,7 @@ func (d *Driver) mayRun(i int) bool {
 			return false
 		}
 	}
-	flying := d.count(CallRunning, CallPosting)
+	flying := d.count(CallRunning, CallDelegated, CallPosting)
 	if !c.Parallel {
 		return flying == 0
 	}
@@ -108,7 +108,7 @@ func (d *Driver) mayAsk(i int) bool {
 			return false
 		}
 	}
-	return !c.Parallel || d.count(CallGating, CallCleared, CallRunning, CallPosting) < d.maxParallel()
+	return !c.Parallel || d.count(CallGating, CallCleared, CallRunning, CallDelegated, CallPosting) < d.maxParallel()
 }
 
 // over reports whether a call holds up no other: its body will not run any more, and its post stage does not run now.
@@ -220,6 +220,10 @@ func (d *Driver) onToolDone(in ToolDone) {
 // afterBody notes the body's outcome. A success that comes after a cancel is not one; what comes after a cancel has no
 // post stage. See spec §5 X10.
 func (d *Driver) afterBody(c *Call, out work.ToolOut) {
+	if out.Delegate != nil && !out.IsError {
+		d.delegate(c, out)
+		return
+	}
 	cancelled := d.state.Cancelled != nil
 	if cancelled {
 		out = afterCancel(out)
@@ -246,6 +250,10 @@ func (d *Driver) onToolLost(in ToolLost) {
 		d.failCalls(in.Message)
 	}
 	switch {
+	case c.State == CallRunning && c.Child != "" && d.state.Cancelled != nil:
+		d.finish(c, afterCancel(work.ToolOut{}))
+	case c.State == CallRunning && c.Child != "": // the child has answered, and nobody could read it
+		d.finish(c, unknownOutcome())
 	case c.State == CallRunning && !c.Settle:
 		d.settleCall(c, in.Why)
 	case c.State == CallRunning:

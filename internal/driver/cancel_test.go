@@ -22,6 +22,13 @@ const (
 			gate c2 ask => approval/asked
 			calls asking,asking
 	`
+	delegated = opened + `
+			step calls c1*,c2* => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1) TC(c2)
+			tool c1 ok delegate=k deadline=60000
+			child k started
+			tool c2 ok
+			calls delegated,finished
+	`
 	cleared = `
 			born max=2` + opened + `
 			step calls c1*,c2*?,c3*+,c4*+,c5*,c6 => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1) TC(c2)

@@ -11,7 +11,7 @@ import (
 // seen there.
 func Check(s *State) error {
 	for _, check := range []func(*State) error{
-		checkPhase, checkTurn, checkAwaiting, checkActivity, checkLog, checkLoan, checkInbox, checkBatch, checkCalls, checkMaintenance, checkRest,
+		checkPhase, checkTurn, checkAwaiting, checkActivity, checkLog, checkLoan, checkInbox, checkBatch, checkCalls, checkChildren, checkMaintenance, checkRest,
 	} {
 		if err := check(s); err != nil {
 			return fmt.Errorf("driver state, phase %s: %w", s.Phase, err)
@@ -54,7 +54,8 @@ func checkPhase(s *State) error {
 		return first(
 			law(!s.Latch, "a latched wake was not replayed"),
 			law(implies(len(s.Log.Tail) > 0, s.Log.Lent != "" || s.Log.Broken != ""), "nobody flushes the tail"),
-			law(implies(s.Disposing, s.Log.Lent != ""), "nothing keeps the agent from closing"))
+			law(implies(s.Telling, s.Log.Lent != "" || s.Log.Broken != ""), "the owner is not told"),
+			law(implies(s.Disposing, s.Log.Lent != "" || len(s.Children) > 0), "nothing keeps the agent from closing"))
 	case Claiming:
 		return law(s.Log.Lent != "" || s.Rolling, "nothing keeps the step from starting")
 	case Draining:
@@ -203,19 +204,53 @@ func checkSchedule(s *State) error {
 	settled, alone := true, false
 	for _, c := range s.Calls {
 		n[c.State]++
-		if c.State == CallPosting && !settled || c.State == CallRunning && !c.Parallel && alone {
+		if c.State == CallPosting && !settled || c.flies() && !c.Parallel && alone {
 			return fmt.Errorf("call %q is %s before its turn", c.ID, c.State)
 		}
 		settled = settled && c.State == CallCommitted
 		alone = alone || !c.over()
 	}
-	exclusive := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.State == CallRunning && !c.Parallel })
+	exclusive := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.flies() && !c.Parallel })
 	return first(
 		law(n[CallGating] <= 1 && n[CallPosting] <= 1, "%d gates and %d post stages run", n[CallGating], n[CallPosting]),
-		law(implies(exclusive, n[CallRunning]+n[CallPosting] == 1), "an exclusive call does not run alone"),
-		law(implies(s.Cancelled != nil || s.Defect != nil, n[CallAsking]+n[CallCleared] == 0), "no call may start, but one waits to run"),
+		law(implies(exclusive, n[CallRunning]+n[CallDelegated]+n[CallPosting] == 1), "an exclusive call does not run alone"),
+		law(implies(s.Cancelled != nil || s.Defect != nil, n[CallAsking]+n[CallCleared]+n[CallDelegated] == 0), "no call may start, but one waits"),
 		law(implies(s.Defect != nil, s.busyCalls() > 0), "a defect, and nothing is done about it"),
-		law(implies(s.Phase == Tools, s.busyCalls() > 0 || n[CallAsking] > 0), "no call runs or waits for a person"))
+		law(implies(s.Phase == Tools, s.busyCalls() > 0 || n[CallAsking]+n[CallDelegated] > 0), "no call runs or waits for somebody"))
+}
+
+// flies reports whether the body runs, here or as a child agent.
+func (c Call) flies() bool { return c.State == CallRunning || c.State == CallDelegated }
+
+// checkChildren: a call that is delegated has exactly one child, which somebody would notice the end of. See
+// architecture A3.13.
+func checkChildren(s *State) error {
+	ids, waited := make(map[string]bool), make(map[string]bool)
+	for _, c := range s.Children {
+		watched := c.Look != "" || !c.Blind
+		err := first(
+			law(c.ID != s.Session && !ids[c.ID] && c.Effect != "", "it is there twice, or nothing started it"),
+			law(implies(c.Ref != "" || !c.Live, !c.Blind), "its start was lost"),
+			law(implies(c.Call != "", c.Follows && !c.Leaving && watched), "nobody would tell that it is gone"),
+			law(implies(c.Leaving, watched), "nobody would tell that it has left"),
+			law(implies(c.Looking, c.Look != ""), "looks at nothing"),
+			law(implies(c.Due != "", c.Call != "" && c.DueMS > 0), "a deadline of nothing"),
+			law(implies(s.Disposing && s.Phase == Idle && s.Log.Lent == "", c.Leaving), "it was not told to leave"))
+		if err != nil {
+			return fmt.Errorf("child %q: %w", c.ID, err)
+		}
+		ids[c.ID] = true
+		waited[c.Call] = true
+	}
+	for _, c := range s.Calls {
+		if (c.State == CallDelegated) != waited[c.ID] {
+			return fmt.Errorf("call %q is %s, a child works on it: %t", c.ID, c.State, waited[c.ID])
+		}
+	}
+	return first(
+		law(len(s.Children) <= MaxChildren, "%d children", len(s.Children)),
+		law(implies(s.Phase == Closed, len(s.Children) == 0), "children outlive it"),
+		law(implies(s.Telling, s.Reports && s.Owner != "" && (s.Phase == Idle || s.Phase == Maintaining)), "tells nobody"))
 }
 
 // checkMaintenance: the task that owns the idle phase is known, and nothing is kept of one that is over but its outcome.
@@ -232,7 +267,7 @@ func (c CallState) rank() int {
 	switch c {
 	case CallCommitted:
 		return 0
-	case CallGating, CallAsking, CallCleared, CallRunning, CallExecuted, CallPosting, CallFinished:
+	case CallGating, CallAsking, CallCleared, CallRunning, CallDelegated, CallExecuted, CallPosting, CallFinished:
 		return 1
 	case CallWaiting:
 		return 2

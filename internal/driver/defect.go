@@ -20,6 +20,8 @@ func (d *Driver) failCalls(message string) {
 			d.finish(c, notStarted())
 		case CallCleared:
 			d.finish(c, notStarted())
+		case CallDelegated:
+			d.abandon(c, unknownOutcome())
 		case CallExecuted: // nobody judges it any more
 			c.State = CallFinished
 		}

@@ -42,8 +42,12 @@ func (d *Driver) disposeIdle() bool {
 	case len(s.Log.Tail) > 0 && s.Log.Broken == "":
 		d.persist(true)
 		return false
+	case len(s.Children) > 0:
+		d.leaveAll()
+		return false
 	}
-	s.Phase = Closed
+	s.Phase, s.Telling = Closed, false
+	d.tellParent(true)
 	d.notify("agent/disposed", map[string]string{"session": s.Session})
 	d.notify("session/disposed", map[string]string{"session": s.Session})
 	for _, ref := range s.Disposers {

@@ -92,6 +92,18 @@ func (d *Driver) apply(in Input) {
 		d.onHookDone(in.ID, in.Out)
 	case HookLost:
 		d.onHookDone(in.ID, work.HookOut{Failure: &session.Failure{Code: work.CodeUnknown, Message: "the hook was lost: " + in.Message}})
+	case SpawnAsked: // §6.4
+		d.onSpawn(in)
+	case ChildStarted:
+		d.onChildStarted(in)
+	case ChildFailed:
+		d.onChildFailed(in)
+	case ChildTold:
+		d.onChildTold(in)
+	case ChildClosed:
+		d.onChildClosed(in)
+	case ChildSeen:
+		d.onChildSeen(in)
 	case RollAsked:
 		d.state.Roll = d.state.Phase != Closed
 	case Resumed:

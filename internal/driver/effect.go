@@ -8,8 +8,9 @@ import (
 )
 
 // An Effect is something to carry out: [StartSetup], [StartStep], [StartTool], [StartPersist], [StartTimer],
-// [StartHook], [StartMaintain], [CancelEffect], [Reply], [Notify], [Transition], [Rollover], [Close], [Defect]. The set
-// is closed. What has an id is answered by the input that names it.
+// [StartHook], [StartMaintain], [StartChild], [TellChild], [LookAtChild], [TellParent], [CancelEffect], [Reply],
+// [Notify], [Transition], [Rollover], [Close], [Defect]. The set is closed. What has an id is answered by the input that
+// names it.
 type Effect interface{ isEffect() }
 
 // StartSetup gives birth to the agent; answered by [Born].
@@ -47,6 +48,42 @@ type StartHook struct {
 // StartMaintain runs a maintenance task; answered by [MaintainDone] or [MaintainLost].
 type StartMaintain struct {
 	In work.MaintainIn
+}
+
+// StartChild starts a child agent; answered by [ChildStarted] or [ChildFailed], and, as long as the run lasts, by
+// [ChildClosed] when it is over.
+type StartChild struct {
+	ID     string
+	Child  string          // session
+	Create json.RawMessage // as package signals has it
+}
+
+// TellChild signals a child, when it is started. ID names the [StartChild]; a child that is gone is answered by
+// [ChildClosed].
+type TellChild struct {
+	ID    string
+	Child string
+	Act   string // ActCancel, with cause parent, or ActDispose
+}
+
+// What a child is told.
+const (
+	ActCancel  = "cancel"
+	ActDispose = "dispose"
+)
+
+// LookAtChild asks whether a child is still there; answered by [ChildSeen].
+type LookAtChild struct {
+	ID    string
+	Child string
+}
+
+// TellParent signals the agent that owns this one, if it is still there.
+type TellParent struct {
+	ID     string
+	Parent string
+	Closed bool      // else idle
+	Head   work.Head // of the log in the store
 }
 
 // CancelEffect cancels a running effect; its answer still comes.
@@ -147,6 +184,10 @@ func (StartPersist) isEffect()  {}
 func (StartTimer) isEffect()    {}
 func (StartHook) isEffect()     {}
 func (StartMaintain) isEffect() {}
+func (StartChild) isEffect()    {}
+func (TellChild) isEffect()     {}
+func (LookAtChild) isEffect()   {}
+func (TellParent) isEffect()    {}
 func (CancelEffect) isEffect()  {}
 func (Reply) isEffect()         {}
 func (Notify) isEffect()        {}

@@ -25,6 +25,7 @@ func (d *Driver) goIdle() {
 	s := d.state
 	s.Phase, s.Cancelled, s.Normal = Idle, nil, false
 	s.Generation++
+	s.Telling = s.Reports
 	d.notify("agent/status", map[string]string{"status": StatusIdle})
 	d.effect(Transition{Status: StatusIdle, Turn: s.Turn, Model: s.Model})
 }
@@ -45,8 +46,12 @@ func (d *Driver) idle() bool {
 	case len(s.Log.Tail) > 0 && s.Log.Broken == "":
 		d.persist(true)
 		return false
+	case s.Telling && s.Log.Broken == "":
+		s.Telling = false
+		d.tellParent(false)
+		return true
 	default:
-		s.Rolling = s.Roll
+		s.Rolling = s.Roll && !d.meetsChild()
 		return false
 	}
 }
@@ -67,4 +72,5 @@ func (d *Driver) onResumed() {
 			ask.Timer = d.timer("approval", max(0, ask.DueMS-d.now), "approval of "+s.Calls[i].Name)
 		}
 	}
+	d.onChildrenResumed()
 }

@@ -9,8 +9,8 @@ import (
 
 // An Input is something that happened: [Sent], [Removed], [Replaced], [Cleared], [CancelAsked], [DisposeAsked],
 // [Batch], [Born], [StepDone], [StepLost], [ToolDone], [ToolLost], [Persisted], [PersistFailed], [TimerFired],
-// [RollAsked], [Resumed], [Decided], [MaintainAsked], [MaintainDone], [MaintainLost], [HookDone], [HookLost]. The set is
-// closed.
+// [RollAsked], [Resumed], [Decided], [MaintainAsked], [MaintainDone], [MaintainLost], [HookDone], [HookLost],
+// [SpawnAsked], [ChildStarted], [ChildFailed], [ChildTold], [ChildClosed], [ChildSeen]. The set is closed.
 //
 // Ref names the caller who waits for a receipt; empty for a signal and for the acts of a [Batch]. Request is the
 // caller's id of the act, for de-duplication; empty means none.
@@ -135,6 +135,40 @@ type RollAsked struct{}
 // Resumed is the first input of a run that continues another one's state.
 type Resumed struct{}
 
+// SpawnAsked asks to start a child agent. See spec §6.4.
+type SpawnAsked struct {
+	Ref, Request string
+	Child        work.Spawn
+}
+
+// ChildStarted answers [StartChild].
+type ChildStarted struct {
+	ID string
+}
+
+// ChildFailed says that a [StartChild] cannot be carried out: nothing was started.
+type ChildFailed struct {
+	ID, Code, Message string
+}
+
+// ChildTold is what a child says of itself: it is idle, with its log in the store up to Head, or closed.
+type ChildTold struct {
+	Child  string // session
+	Closed bool
+	Head   work.Head
+}
+
+// ChildClosed says that the workflow which a [StartChild] started is over, however it ended.
+type ChildClosed struct {
+	ID, Message string
+}
+
+// ChildSeen answers [LookAtChild].
+type ChildSeen struct {
+	ID   string
+	Gone bool // its workflow is over
+}
+
 // Decided is a person's answer to a call that asks. See architecture A3.7.
 type Decided struct {
 	Ref, Request string
@@ -181,6 +215,12 @@ func (MaintainDone) isInput()  {}
 func (MaintainLost) isInput()  {}
 func (HookDone) isInput()      {}
 func (HookLost) isInput()      {}
+func (SpawnAsked) isInput()    {}
+func (ChildStarted) isInput()  {}
+func (ChildFailed) isInput()   {}
+func (ChildTold) isInput()     {}
+func (ChildClosed) isInput()   {}
+func (ChildSeen) isInput()     {}
 func (Sent) isInput()          {}
 func (Removed) isInput()       {}
 func (Replaced) isInput()      {}

@@ -173,7 +173,7 @@ func (d *Driver) fail(f *session.Failure) {
 	d.notify("agent/error", map[string]any{"turn": d.state.Turn, "step": d.state.Step, "error": f})
 }
 
-// onTimer ends the wait that the timer stands for: a retry (spec §4.7.6), an approval, a flush.
+// onTimer ends the wait that the timer stands for: a retry (spec §4.7.6), an approval, a child, a flush.
 func (d *Driver) onTimer(in TimerFired) {
 	switch s := d.state; in.ID {
 	case "":
@@ -182,6 +182,8 @@ func (d *Driver) onTimer(in TimerFired) {
 	case s.Awaiting:
 		d.onRetryDue()
 	default:
-		d.onApprovalDue(in.ID)
+		if !d.onChildTimer(in.ID) {
+			d.onApprovalDue(in.ID)
+		}
 	}
 }

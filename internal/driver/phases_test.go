@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"encoding/json"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -42,6 +43,10 @@ var situations = []situation{
 	{"tools/cleared", Tools, cleared + "inject p => IS+(next-step:p)"},
 	{"tools/posting", Tools, posting + "inject p => IS+(next-step:p)"},
 	{"tools/roll", Tools, asking + "inject p => IS+(next-step:p)\nroll"},
+	{"tools/delegated", Tools, delegated + "inject p => IS+(next-step:p)"},
+	{"tools/looking", Tools, delegated + "inject p => IS+(next-step:p)\nroll\nresume\ntimer look"},
+	{"idle/starting", Idle, "born acts=spawn:k\ninject p => IS+(next-step:p)"},
+	{"idle/child", Idle, "inject p => IS+(next-step:p)\nspawn k\nchild k started"},
 	{"stopping", Stopping, stopping + "inject p => IS+(next-step:p)"},
 	{"draining", Draining, ended + "inject p => IS+(next-step:p)"},
 	{"draining/failed", Draining, failed + "inject p => IS+(next-step:p)"},
@@ -70,10 +75,10 @@ var everyInput = map[string]struct {
 	"Replaced":      {handled, map[string]string{"closed": closed}},
 	"Cleared":       {handled, map[string]string{"closed": closed}},
 	"Batch":         {handled, map[string]string{"closed": closed, "opening": invalid}},
-	"CancelAsked":   {handled, map[string]string{"birth,idle,idle/flush,idle/broken,closed": noop}},
+	"CancelAsked":   {handled, map[string]string{"birth,idle,idle/flush,idle/broken,idle/starting,idle/child,closed": noop}},
 	"DisposeAsked":  {handled, map[string]string{"closed": noop}},
 	"Decided":       {unasked, map[string]string{"tools/asking,tools/roll": handled, "closed": closed}},
-	"MaintainAsked": {busy, map[string]string{"idle,idle/flush,idle/broken": handled, "closed": closed, "opening": invalid}},
+	"MaintainAsked": {busy, map[string]string{"idle,idle/flush,idle/broken,idle/starting,idle/child": handled, "closed": closed, "opening": invalid}},
 	"Born":          {dropped, map[string]string{"birth": handled, "opening": invalid}},
 	"StepDone":      {dropped, map[string]string{"step,step/settling": handled, "opening": invalid}},
 	"StepLost":      {dropped, map[string]string{"step,step/settling": handled, "opening": invalid}},
@@ -86,8 +91,14 @@ var everyInput = map[string]struct {
 	"Persisted":     {dropped, map[string]string{flushes: handled, "opening": invalid}},
 	"PersistFailed": {dropped, map[string]string{flushes: handled, "opening": invalid}},
 	"TimerFired":    {dropped, map[string]string{"idle/broken,retry,tools/asking,tools/roll": handled, "opening": invalid}},
+	"SpawnAsked":    {handled, map[string]string{"closed": closed, "opening": invalid}},
+	"ChildStarted":  {dropped, map[string]string{"idle/starting": handled, "opening": invalid}},
+	"ChildFailed":   {dropped, map[string]string{"idle/starting": handled, "opening": invalid}},
+	"ChildTold":     {dropped, map[string]string{"idle/starting,idle/child,tools/delegated,tools/looking": handled, "opening": invalid}},
+	"ChildClosed":   {dropped, map[string]string{"idle/child,tools/delegated": handled, "opening": invalid}},
+	"ChildSeen":     {dropped, map[string]string{"tools/looking": handled, "opening": invalid}},
 	"RollAsked":     {handled, map[string]string{"claiming/roll,tools/roll,closed": dropped, "opening": invalid}},
-	"Resumed":       {dropped, map[string]string{"idle/broken,claiming/roll,retry,tools/asking,tools/roll": handled, "opening": invalid}},
+	"Resumed":       {dropped, map[string]string{"idle/broken,claiming/roll,retry,tools/asking,tools/roll,tools/delegated,tools/looking,idle/child": handled, "opening": invalid}},
 }
 
 const flushes = "idle/flush,maintaining/flush,claiming,step/long tail,draining,draining/failed"
@@ -255,6 +266,23 @@ func (w *world) inputOf(kind string, ids map[string]string) []Input {
 		return []Input{RollAsked{}}
 	case "Resumed":
 		return []Input{Resumed{}}
+	case "SpawnAsked":
+		return []Input{SpawnAsked{Ref: "r", Child: work.Spawn{ID: "new", Create: json.RawMessage(`{}`)}}}
+	case "ChildStarted":
+		return answer("child", func(id string) Input { return ChildStarted{ID: id} })
+	case "ChildFailed":
+		return answer("child", func(id string) Input { return ChildFailed{ID: id, Code: "X"} })
+	case "ChildTold":
+		return []Input{ChildTold{Child: "k", Closed: true}}
+	case "ChildClosed":
+		for _, k := range w.kids {
+			if !k.blind {
+				ids = map[string]string{"kid": k.start}
+			}
+		}
+		return answer("kid", func(id string) Input { return ChildClosed{ID: id} })
+	case "ChildSeen":
+		return answer("look", func(id string) Input { return ChildSeen{ID: id} })
 	case "StepDone":
 		return answer("step", func(id string) Input { return StepDone{ID: id, Out: w.failedStep(id)} })
 	case "StepLost":

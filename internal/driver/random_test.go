@@ -73,9 +73,12 @@ func (w *walker) walk() {
 func (w *walker) stroll() {
 	w.hold = true
 	for range 10 + w.r.IntN(60) {
-		if w.chance(3) {
+		switch {
+		case w.chance(3):
 			w.ask()
-		} else {
+		case w.chance(8):
+			w.anyKid()
+		default:
 			w.answer()
 		}
 		if w.chance(15) {
@@ -93,7 +96,7 @@ func (w *walker) stroll() {
 // reincarnate resumes the session: its log, its notifications and its messages go on.
 func (w *walker) reincarnate() {
 	next := w.reborn("resume", w.anyManifest())
-	next.path = append(w.path, next.path...)
+	next.path = append(w.path, next.path...) // ownership ends with the run: the children of an earlier one are nobody's
 	next.notes = append(w.notes, next.notes...)
 	w.say("resumed")
 	w.world = next
@@ -186,7 +189,9 @@ func (w *walker) noteAccepted(in Input, r Receipt) {
 }
 
 func (w *walker) request(ref string) Input {
-	switch w.r.IntN(26) {
+	switch w.r.IntN(28) {
+	case 26, 27:
+		return SpawnAsked{Ref: ref, Child: w.anySpawn()}
 	case 20, 21, 22, 23:
 		return w.anyDecision(ref)
 	case 24, 25:
@@ -228,6 +233,24 @@ func (w *walker) anyDecision(ref string) Input {
 		}
 	}
 	return Decided{Ref: ref, ID: id, Grant: w.chance(2), By: "somebody", Reason: "why"}
+}
+
+func (w *walker) anySpawn() work.Spawn {
+	w.calls++
+	return work.Spawn{ID: fmt.Sprintf("k%d", w.calls), Create: json.RawMessage(`{}`), Follows: w.chance(2), Keep: w.chance(2)}
+}
+
+// anyKid lets something happen to a child.
+func (w *walker) anyKid() {
+	if len(w.kids) == 0 {
+		return
+	}
+	k := w.kids[w.r.IntN(len(w.kids))]
+	if w.chance(2) {
+		w.feed(ChildTold{Child: k.id, Head: work.Head{Hash: "h", Count: 9}})
+		return
+	}
+	w.childEnds(k, w.chance(2))
 }
 
 func (w *walker) anyTask(ref string) Input {
@@ -282,6 +305,10 @@ func (w *walker) answer() {
 		w.answerStep(r, e.In)
 	case StartTool:
 		w.answerTool(r, e.In)
+	case StartChild:
+		w.answerStart(r)
+	case LookAtChild:
+		w.looked(r, e)
 	}
 	if w.chance(10) { // a late answer to something that ended already
 		w.feed(StepDone{ID: r.id})
@@ -289,7 +316,24 @@ func (w *walker) answer() {
 		w.feed(HookDone{ID: r.id})
 		w.feed(MaintainDone{ID: r.id})
 		w.feed(TimerFired{ID: r.id})
+		w.feed(ChildStarted{ID: r.id})
+		w.feed(ChildSeen{ID: r.id, Gone: true})
 	}
+}
+
+func (w *walker) answerStart(r *running) {
+	if w.chance(5) {
+		w.drop(r)
+		w.feed(ChildFailed{ID: r.id, Code: "SESSION_ALREADY_EXISTS", Message: "taken"})
+		return
+	}
+	w.childStarted(r)
+}
+
+// looked answers a look with what is so.
+func (w *world) looked(r *running, e LookAtChild) {
+	w.drop(r)
+	w.feed(ChildSeen{ID: r.id, Gone: w.kid(func(k *kid) bool { return k.id == e.Child }) == nil})
 }
 
 func (w *walker) answerHook(r *running) {
@@ -400,6 +444,11 @@ func (w *walker) anyCalls() []work.Call {
 func (w *walker) anyActs() []work.Act {
 	var out []work.Act
 	for w.chance(6) {
+		if w.chance(6) {
+			spawn := w.anySpawn()
+			out = append(out, work.Act{Kind: work.ActSpawn, Child: &spawn})
+			continue
+		}
 		if w.chance(4) {
 			cause := w.anyCause()
 			out = append(out, work.Act{Kind: work.ActCancel, Cause: &cause, KeepInbox: w.chance(2)})
@@ -430,6 +479,11 @@ func (w *walker) answerTool(r *running, in work.ToolIn) {
 	}
 	if in.Mode == work.ToolGate {
 		w.feed(ToolDone{ID: r.id, Out: w.anyVerdict(out)})
+		return
+	}
+	if in.Mode == work.ToolRun && w.chance(4) {
+		spawn := w.anySpawn()
+		w.feed(ToolDone{ID: r.id, Out: work.ToolOut{Acts: out.Acts, Delegate: &spawn, DeadlineMS: int64(w.r.IntN(2)) * 1000}})
 		return
 	}
 	if w.chance(4) {
@@ -465,11 +519,18 @@ func (w *walker) drain() {
 		switch {
 		case w.state().Rolling:
 			w.rollover()
+		case (len(w.open) == 0 || w.chance(3)) && w.kid(w.awaited) != nil:
+			k := w.kid(w.awaited)
+			if k.leaving || w.chance(3) {
+				w.childEnds(k, w.chance(2))
+			} else {
+				w.feed(ChildTold{Child: k.id, Head: work.Head{Hash: "h", Count: 9}})
+			}
 		case len(w.open) == 0 && slices.ContainsFunc(w.state().Calls, func(c Call) bool { return c.State == CallAsking }):
 			w.feed(w.anyDecision(w.ref()))
 		case len(w.open) == 0:
-			if !w.state().Quiet() {
-				w.failf("stuck in %s", w.state().Phase)
+			if s := w.state(); !s.Quiet() || s.Disposing && s.Phase != Closed {
+				w.failf("stuck in %s", s.Phase)
 			}
 			return
 		default:
@@ -477,6 +538,11 @@ func (w *walker) drain() {
 		}
 	}
 	w.failf("never idle: %s", w.state().Phase)
+}
+
+// awaited reports whether the agent waits for a child: for its answer, or for it to leave.
+func (w *world) awaited(k *kid) bool {
+	return slices.ContainsFunc(w.state().Children, func(c Child) bool { return c.ID == k.id && (c.Call != "" || c.Leaving) })
 }
 
 func (w *walker) endOne() {
@@ -498,6 +564,10 @@ func (w *walker) endOne() {
 		w.feed(HookDone{ID: r.id})
 	case StartMaintain:
 		w.taskDone(1, work.MaintainOut{})
+	case StartChild:
+		w.childStarted(r)
+	case LookAtChild:
+		w.looked(r, e)
 	}
 }
 

@@ -26,15 +26,17 @@ import (
 //	     (a call may have marks: * parallel, ? gated, + posted)
 //	gate ID allow|deny|fault|ask|nothing [deadline=MS] [acts=…] [exclusive=c2]
 //	tool|post ID ok|error CODE|failed [ctx=a,b] [concludes] [acts=…] [exclusive=c2] [skip] [projection]
+//	     [delegate=ID [keep] [deadline=MS]]
 //	grant|deny APPROVAL [req=R], maintain TASK [req=R] [args=N]
 //	hook ok|fail CODE [acts=…], task ok|fail CODE [writes=N] [acts=…]
 //	lost step|hook|task|tool ID cancelled|exhausted|unavailable
-//	hold, release, persist, persist fail, timer KIND, wait MS, roll, resume, born [max=N] [start] [stop] [acts=…]
+//	spawn ID [follows] [req=R], child ID started|failed CODE|idle|closed|terminated|seen|gone
+//	hold, release, persist, persist fail, timer KIND, wait MS, roll, resume, born [max=N] [start] [stop] [owned [reports]] [acts=…]
 //
 // and what must be seen:
 //
 //	status A,B  notes N N  receipt D  open E E  stopped E E  pending step:a,b turn:c  phase P  closed [canceled]
-//	calls S,S  delay KIND MS  result JSON|CODE
+//	calls S,S  delay KIND MS  result JSON|CODE  children a,b  tells cancel a,dispose b  told idle,closed
 type script struct{ name, text string }
 
 func runScripts(t *testing.T, scripts []script) {
@@ -107,6 +109,16 @@ func (w *world) look(line string) bool {
 		got = string(w.state().Phase)
 	case "calls":
 		got = showCalls(w.state().Calls)
+	case "children":
+		var ids []string
+		for _, c := range w.state().Children {
+			ids = append(ids, c.ID)
+		}
+		got = strings.Join(ids, ",")
+	case "tells":
+		got, w.tells = strings.Join(w.tells, ","), nil
+	case "told":
+		got, w.told = strings.Join(w.told, ","), nil
 	case "delay":
 		kind, _, _ := strings.Cut(rest, " ")
 		got = fmt.Sprintf("%s %d", kind, w.find(kind).effect.(StartTimer).DelayMS)
@@ -287,6 +299,8 @@ func (w *world) act(line string) {
 		w.now += ms
 	case "lost":
 		w.lost(a)
+	case "child":
+		w.childDoes(a)
 	case "hold":
 		w.hold = true
 	case "release":
@@ -301,6 +315,9 @@ func (w *world) act(line string) {
 	case "resume":
 		w.rollover()
 	case "born":
+		if a.has("owned") {
+			w.state().Owner, w.state().Reports = "p", a.has("reports")
+		}
 		w.bornAs(work.SetupOut{Acts: parseActs(a.list("acts")),
 			Manifest: work.Manifest{MaxParallel: a.num("max"), SessionStart: a.has("start"), TurnStopping: a.has("stop")}})
 	default:
@@ -326,6 +343,8 @@ func (w *world) input(a words, ref string) Input {
 			target = session.NextStep
 		}
 		return Sent{Ref: ref, Request: req, Message: m, Bytes: bytes, Target: target, Wakeup: a.at(0) == "followup" || a.at(0) == "steer"}
+	case "spawn":
+		return SpawnAsked{Ref: ref, Request: req, Child: work.Spawn{ID: a.at(1), Create: json.RawMessage(`{}`), Follows: a.has("follows")}}
 	case "remove":
 		return Removed{Ref: ref, Request: req, ID: a.at(1)}
 	case "replace":
@@ -372,6 +391,8 @@ func parseActs(list []string) []work.Act {
 		case "cancel", "cancelkeep":
 			cause := parseCause(arg)
 			out = append(out, work.Act{Kind: work.ActCancel, Cause: &cause, KeepInbox: kind == "cancelkeep"})
+		case "spawn":
+			out = append(out, work.Act{Kind: work.ActSpawn, Child: &work.Spawn{ID: arg, Create: json.RawMessage(`{}`)}})
 		default:
 			m := user(arg, 0)
 			target := session.NextStep
@@ -464,9 +485,12 @@ func parseTool(a words) work.ToolOut {
 func (w *world) stageDone(a words) {
 	w.t.Helper()
 	mode := w.tool(a.at(1)).effect.(StartTool).In.Mode
-	want := map[string][]string{"gate": {work.ToolGate}, "tool": {work.ToolRun, work.ToolSettle}, "post": {work.ToolPost}}
+	want := map[string][]string{"gate": {work.ToolGate}, "tool": {work.ToolRun, work.ToolSettle, work.ToolCollect}, "post": {work.ToolPost}}
 	require.Contains(w.t, want[a.at(0)], mode, w.showPath())
 	out := parseTool(a)
+	if id := a.opts["delegate"]; id != "" {
+		out = work.ToolOut{Delegate: &work.Spawn{ID: id, Create: json.RawMessage(`{}`), Keep: a.has("keep")}, DeadlineMS: int64(a.num("deadline"))}
+	}
 	if a.at(0) == "gate" {
 		out.Verdict, out.Content, out.DeadlineMS = a.at(2), nil, int64(a.num("deadline"))
 		switch a.at(2) {
@@ -484,6 +508,27 @@ func (w *world) toolDone(callID string, out work.ToolOut) {
 	r := w.tool(callID)
 	w.drop(r)
 	w.feed(ToolDone{ID: r.id, Out: out})
+}
+
+// childDoes lets something happen to a child.
+func (w *world) childDoes(a words) {
+	w.t.Helper()
+	id := a.at(1)
+	look := func(gone bool) { w.feed(ChildSeen{ID: w.take("look").id, Gone: gone}) }
+	switch a.at(2) {
+	case "started":
+		w.childStarted(w.find("child"))
+	case "failed":
+		w.feed(ChildFailed{ID: w.take("child").id, Code: a.at(3), Message: "no"})
+	case "idle":
+		w.feed(ChildTold{Child: id, Head: work.Head{Hash: "h", Count: 9}})
+	case "closed", "terminated":
+		k := w.kid(func(k *kid) bool { return k.id == id })
+		require.NotNil(w.t, k, "%s\n%s", id, w.showPath())
+		w.childEnds(k, a.at(2) == "terminated")
+	default:
+		look(a.at(2) == "gone")
+	}
 }
 
 func (w *world) lost(a words) {

@@ -89,6 +89,11 @@ type State struct {
 
 	Maintenance *Maintenance `json:"maintenance,omitempty"` // the one that runs, or ran last
 
+	Owner    string  `json:"owner,omitempty"`   // the agent that started this one and is told of its end
+	Reports  bool    `json:"reports,omitempty"` // the owner is also told when this one is idle
+	Telling  bool    `json:"telling,omitempty"` // as soon as the log is flushed
+	Children []Child `json:"children,omitempty"`
+
 	Effects int64   `json:"effects"` // last effect id given
 	Seen    Ring    `json:"seen"`    // request ids, for de-duplication
 	Ended   []Ended `json:"ended,omitempty"`
@@ -109,7 +114,26 @@ type Call struct {
 	Seq    int64         `json:"seq,omitempty"` // of its tool/call
 	Settle bool          `json:"settle,omitempty"`
 	Out    *work.ToolOut `json:"out,omitempty"`
-	Ask    *Approval     `json:"ask,omitempty"` // asking
+	Ask    *Approval     `json:"ask,omitempty"`   // asking
+	Child  string        `json:"child,omitempty"` // session of the agent that the call was delegated to
+}
+
+// A Child is an agent that this one started and owns. See spec §6.4, architecture A3.13.
+type Child struct {
+	ID      string `json:"id"`                // its session
+	Effect  string `json:"fx"`                // that started it; it names this incarnation
+	Live    bool   `json:"live,omitempty"`    // it was started
+	Ref     string `json:"ref,omitempty"`     // the caller who waits for that
+	Follows bool   `json:"follows,omitempty"` // a cancel of this agent's work cancels it
+	Call    string `json:"call,omitempty"`    // the call that waits for its answer
+	Keep    bool   `json:"keep,omitempty"`    // it stays when it has answered
+	Leaving bool   `json:"leaving,omitempty"` // it was told to dispose of itself
+	Blind   bool   `json:"blind,omitempty"`   // the run that would be told of its end is gone
+	Look    string `json:"look,omitempty"`    // timer of the next look at it, and then the look itself
+	Looking bool   `json:"looking,omitempty"`
+	Looks   int    `json:"looks,omitempty"`
+	DueMS   int64  `json:"dueMs,omitempty"` // Unix ms at which its answer is no longer waited for
+	Due     string `json:"due,omitempty"`   // timer
 }
 
 // An Approval is what a call waits for while a person decides. See architecture A3.7.
@@ -134,13 +158,15 @@ type Maintenance struct {
 type CallState string
 
 // The states of a call, in their order. Ungated calls are never gating, asking or cleared longer than an input takes;
-// executed and posting are for calls whose post stage is one of its own.
+// delegated is for calls whose body hands them to a child agent, executed and posting for calls whose post stage is one
+// of its own.
 const (
 	CallWaiting   CallState = ""
 	CallGating    CallState = "gating"    // the pre stage runs
 	CallAsking    CallState = "asking"    // a person decides
 	CallCleared   CallState = "cleared"   // may run as soon as the schedule lets it
-	CallRunning   CallState = "running"   // the body runs
+	CallRunning   CallState = "running"   // the body runs, or the child's answer is read
+	CallDelegated CallState = "delegated" // a child agent works on it
 	CallExecuted  CallState = "executed"  // waits for its predecessors, then for its post stage
 	CallPosting   CallState = "posting"   // the post stage runs
 	CallFinished  CallState = "finished"  // waits for its predecessors

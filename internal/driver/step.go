@@ -121,6 +121,8 @@ func (d *Driver) acts(acts []work.Act) {
 			d.onSent(Sent{Message: *a.Message, Bytes: bodySize(*a.Message), Target: a.Target, Wakeup: a.Wakeup})
 		case a.Kind == work.ActCancel && a.Cause != nil:
 			d.onCancel(CancelAsked{Cause: *a.Cause, KeepInbox: a.KeepInbox, Via: ViaAPI, By: "plugin"})
+		case a.Kind == work.ActSpawn && a.Child != nil:
+			d.onSpawn(SpawnAsked{Child: *a.Child})
 		}
 	}
 }

@@ -38,6 +38,20 @@ type world struct {
 	rolled  int
 	latch   latch
 	allowed map[string]bool // gated calls that may run, by key
+	kids    []*kid          // child agents that were started, in order
+	ended   map[string]bool // child agents that are gone, by the effect that started them
+	missed  []string        // of those, who was told something: the parent hears that they are gone
+	tells   []string        // what children were told
+	told    []string        // what the owner was told
+}
+
+// A kid is a child agent, as far as its parent can see.
+type kid struct {
+	id      string
+	start   string // effect that started it
+	leaving bool   // told to dispose of itself
+	told    bool   // the parent was told of its end by the child itself
+	blind   bool   // the run that started it is over
 }
 
 // A step of a world's path: an input, or what the test says of itself.
@@ -157,8 +171,14 @@ func (w *world) feed(in Input) {
 	w.settleOpen()
 }
 
-// settleOpen answers persists that nobody holds, and carries out rollovers that are asked for.
+// settleOpen says who was not there to be told something, answers persists that nobody holds, and carries out rollovers
+// that are asked for.
 func (w *world) settleOpen() {
+	for len(w.missed) > 0 {
+		id := w.missed[0]
+		w.missed = w.missed[1:]
+		w.feed(ChildClosed{ID: id, Message: "not there"})
+	}
 	if r := w.find("persist"); r != nil && !w.hold {
 		w.persisted(true)
 	}
@@ -180,6 +200,9 @@ func (w *world) rollover() {
 		}
 	}
 	w.open = nil
+	for _, k := range w.kids {
+		k.blind = true
+	}
 	w.restore()
 	w.rolled++
 	rolls := w.rolls
@@ -268,6 +291,14 @@ func (w *world) carryOut(effects []Effect) {
 		case StartMaintain:
 			w.checkLent(e.In.Head, e.In.Tail, work.TailLimit+work.InlineLimit)
 			w.start(e.In.ID, e)
+		case StartChild:
+			w.start(e.ID, e)
+		case LookAtChild:
+			w.start(e.ID, e)
+		case TellChild:
+			w.tellChild(e)
+		case TellParent:
+			w.told = append(w.told, map[bool]string{true: "closed", false: "idle"}[e.Closed])
 		case CancelEffect:
 			w.cancelEffect(e.ID)
 		case Reply:
@@ -293,6 +324,55 @@ func (w *world) carryOut(effects []Effect) {
 		default:
 			w.failf("unknown effect %T", e)
 		}
+	}
+}
+
+// tellChild notes what a child is told; it may still be starting. It is told to leave once.
+func (w *world) tellChild(e TellChild) {
+	k := w.kid(func(k *kid) bool { return k.start == e.ID })
+	starting := slices.ContainsFunc(w.open, func(r *running) bool { return r.id == e.ID })
+	switch {
+	case k == nil && !starting && !w.ended[e.ID]:
+		w.failf("child %s is told to %s, but was never there", e.Child, e.Act)
+	case k == nil && !starting:
+		w.missed = append(w.missed, e.ID)
+	case k != nil && k.leaving:
+		w.failf("child %s is told to %s after it was told to leave", e.Child, e.Act)
+	case k != nil && e.Act == ActDispose:
+		k.leaving = true
+	}
+	w.tells = append(w.tells, e.Act+" "+e.Child)
+}
+
+func (w *world) kid(which func(*kid) bool) *kid {
+	for _, k := range w.kids {
+		if which(k) {
+			return k
+		}
+	}
+	return nil
+}
+
+// childStarted answers a StartChild.
+func (w *world) childStarted(r *running) {
+	w.drop(r)
+	told := slices.Contains(w.tells, ActDispose+" "+r.effect.(StartChild).Child)
+	w.kids = append(w.kids, &kid{id: r.effect.(StartChild).Child, start: r.id, leaving: told})
+	w.feed(ChildStarted{ID: r.id})
+}
+
+// childEnds lets a child end: by itself, which it says, or by force, of which the run that started it hears.
+func (w *world) childEnds(k *kid, byForce bool) {
+	w.kids = slices.DeleteFunc(w.kids, func(o *kid) bool { return o == k })
+	if w.ended == nil {
+		w.ended = map[string]bool{}
+	}
+	w.ended[k.start] = true
+	if !byForce {
+		w.feed(ChildTold{Child: k.id, Closed: true})
+	}
+	if !k.blind {
+		w.feed(ChildClosed{ID: k.start, Message: "terminated"})
 	}
 }
 
@@ -487,13 +567,18 @@ func (w *world) checkList(name string, logged []session.Message, held []Pending)
 func (w *world) checkQuiet() {
 	busy := false
 	for _, r := range w.open {
-		t, timer := r.effect.(StartTimer)
-		busy = busy || !timer || t.ID == w.state().Awaiting
+		switch e := r.effect.(type) {
+		case StartChild, LookAtChild: // the agent's own work does not wait for them
+		case StartTimer:
+			busy = busy || e.ID == w.state().Awaiting
+		default:
+			busy = true
+		}
 	}
 	switch s := w.state(); {
 	case s.Quiet() && busy:
 		w.failf("idle, but %s runs", w.open[0].id)
-	case !s.Quiet() && !busy && !s.Rolling && !slices.ContainsFunc(s.Calls, func(c Call) bool { return c.State == CallAsking }):
+	case !s.Quiet() && !busy && !s.Rolling && !slices.ContainsFunc(s.Calls, func(c Call) bool { return c.State == CallAsking || c.State == CallDelegated }):
 		w.failf("not idle, but nothing runs")
 	}
 }

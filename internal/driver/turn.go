@@ -38,7 +38,7 @@ func (d *Driver) wake(target string, wakeup bool) Disposition {
 // run starts a drain: with the session-start hook at the first wake, before the turn is opened. See spec §4.1, §6.1.6.
 func (d *Driver) run() {
 	s := d.state
-	s.Phase, s.Cancelled, s.Latch, s.IdleHit = Opening, nil, false, false
+	s.Phase, s.Cancelled, s.Latch, s.IdleHit, s.Telling = Opening, nil, false, false, false
 	s.Log.Broken = "" // a wake tries the store again
 	if !s.Started {
 		s.Started = true
@@ -82,7 +82,7 @@ func (d *Driver) propose() bool {
 	case s.Roll && len(s.Log.Tail) > 0 && s.Log.Broken == "":
 		d.persist(false)
 		return false
-	case s.Roll:
+	case s.Roll && !d.meetsChild(): // else at the next moment
 		s.Rolling = true
 		return false
 	}

@@ -113,19 +113,35 @@ func EchoOf(first int64, tail []session.Record) Echo {
 // An Act is a call of plugin.Agent made inside a hook, gate or tool; the driver applies it before the answer that
 // carries it. See architecture A3.8.
 type Act struct {
-	Kind      string           `json:"kind"` // send or cancel
+	Kind      string           `json:"kind"` // send, cancel or spawn
 	Message   *session.Message `json:"message,omitempty"`
 	Target    string           `json:"target,omitempty"`
 	Wakeup    bool             `json:"wakeup,omitempty"`
 	Cause     *session.Cause   `json:"cause,omitempty"`
 	KeepInbox bool             `json:"keepInbox,omitempty"`
+	Child     *Spawn           `json:"child,omitempty"`
 }
 
 // The kinds of an [Act].
 const (
 	ActSend   = "send"
 	ActCancel = "cancel"
+	ActSpawn  = "spawn"
 )
+
+// A Spawn asks for a child agent. See spec §6.4, architecture A3.13.
+type Spawn struct {
+	ID      string          `json:"id"`                // session of the child
+	Create  json.RawMessage `json:"create"`            // signals.Create
+	Follows bool            `json:"follows,omitempty"` // a cancel of the parent's work cancels it
+	Keep    bool            `json:"keep,omitempty"`    // of a delegated call: the child stays when it has answered
+}
+
+// Answered says where a child's answer can be read.
+type Answered struct {
+	Session string `json:"session"`
+	Head    Head   `json:"head"`
+}
 
 // SetupIn asks a worker to give birth to an agent.
 type SetupIn struct {
@@ -268,6 +284,8 @@ type ToolIn struct {
 	Out   *ToolOut `json:"out,omitempty"`   // post: the outcome so far
 	Head  *Head    `json:"head,omitempty"`  // where the calls of the step can be read, if Later is set
 	Later []string `json:"later,omitempty"` // ids of parallel calls not started yet: their mode is asked again (C-158)
+
+	Child *Answered `json:"child,omitempty"` // collect
 }
 
 // The modes of a Tool.
@@ -276,6 +294,8 @@ const (
 	ToolSettle = "settle" // do not run the body: the effect ledger says what became of it
 	ToolGate   = "gate"   // pipeline 1–3 of spec §4.8
 	ToolPost   = "post"   // pipeline 7–8
+
+	ToolCollect = "collect" // read the answer of the child agent that the call was delegated to
 )
 
 // The verdicts of a gate.
@@ -299,9 +319,11 @@ type ToolOut struct {
 
 	Verdict    string   `json:"verdict,omitempty"`    // gate
 	Reason     string   `json:"reason,omitempty"`     // gate, ask: what the person is told
-	DeadlineMS int64    `json:"deadlineMs,omitempty"` // gate, ask: how long the person has; 0 means without end
+	DeadlineMS int64    `json:"deadlineMs,omitempty"` // ask, delegate: how long is waited; 0 means without end
 	SkipPost   bool     `json:"skipPost,omitempty"`   // a wrapper failed: no post stage
 	Exclusive  []string `json:"exclusive,omitempty"`  // of Later: these must run alone now
+
+	Delegate *Spawn `json:"delegate,omitempty"` // the call waits for this child; DeadlineMS bounds it
 
 	// Projection is what the model is shown in the place of a large Content: the driver logs it right after the result,
 	// as a replacing one. See spec §9.4.
@@ -409,6 +431,7 @@ const (
 	CodeUnknownTool           = "UNKNOWN_TOOL"
 	CodeWorkerLost            = "WORKER_LOST"
 	CodeStore                 = "STORE"
+	CodeChild                 = "CHILD_AGENT"
 	CodeUnknown               = "UNKNOWN"
 )
 
