@@ -51,7 +51,7 @@ func (a *Activities) announced(ctx context.Context, key string) (acts []work.Act
 }
 
 func (a *Activities) runCreated(ctx context.Context, k *kind, in work.SetupIn) ([]work.Act, error) {
-	acts := &collector{definition: k.Name, place: fmt.Sprintf("%d", in.Ident.Epoch)}
+	acts := &collector{session: in.Ident.Session, definition: k.Name, place: fmt.Sprintf("%d", in.Ident.Epoch)}
 	view := viewOf(k, in.Spec, in.Ident.Session, 0, 0)
 	for i, hook := range k.Created {
 		if err := hook.Run(acts.at(ctx, fmt.Sprintf("created%d", i+1)), view); err != nil {
@@ -84,7 +84,7 @@ func (a *Activities) hook(ctx context.Context, in work.HookIn) (work.HookOut, er
 	if err != nil {
 		return work.HookOut{}, err
 	}
-	acts := &collector{definition: k.Name, place: fmt.Sprintf("%d-%d.%d", in.Ident.Epoch, in.Turn, in.N)}
+	acts := &collector{session: in.Ident.Session, definition: k.Name, place: fmt.Sprintf("%d-%d.%d", in.Ident.Epoch, in.Turn, in.N)}
 	failure := a.runHooks(ctx, k, in, plugin.Moment{View: view, N: in.N}, acts)
 	if failure != nil {
 		if stopped := a.halted(ctx); stopped != nil {

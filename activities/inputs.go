@@ -70,6 +70,7 @@ type AcceptedAct struct {
 // of the n-th message that came without one.
 func InputsOf(c signals.Create, acts []AcceptedAct, id func(n int) string) LastInputs {
 	r := inputReader{id: id, out: LastInputs{Create: c}}
+	r.first(c)
 	for _, a := range acts {
 		r.act(a.Name, a.Raw)
 	}
@@ -112,7 +113,7 @@ func payload(args *commonpb.Payloads) json.RawMessage {
 func (r *inputReader) started(args *commonpb.Payloads) {
 	var start struct {
 		signals.Create
-		State struct {
+		State *struct {
 			Log struct {
 				Tail    []session.Record `json:"tail"`
 				Waiting []session.Record `json:"waiting"`
@@ -121,7 +122,20 @@ func (r *inputReader) started(args *commonpb.Payloads) {
 	}
 	if json.Unmarshal(payload(args), &start) == nil {
 		r.out.Create = start.Create
+		if start.State == nil {
+			r.first(start.Create)
+			return
+		}
 		r.out.Carried = append(start.State.Log.Tail, start.State.Log.Waiting...)
+	}
+}
+
+// first is the message that comes with a birth.
+func (r *inputReader) first(c signals.Create) {
+	if c.First != nil {
+		if raw, err := json.Marshal(c.First); err == nil {
+			r.act(signals.Followup, raw)
+		}
 	}
 }
 
@@ -142,6 +156,10 @@ func (r *inputReader) act(name string, raw json.RawMessage) {
 		}
 	case signals.InboxClear:
 		r.out.Sent = nil
+	case signals.SpawnChild:
+		if s, err := signals.DecodeSpawn(raw); err == nil && s.ID == "" {
+			r.made++ // the child's id
+		}
 	case signals.BatchActs:
 		if b, err := signals.DecodeBatch(raw); err == nil {
 			r.batch(b)

@@ -84,7 +84,7 @@ func (a *Activities) runTask(ctx context.Context, k *kind, in work.MaintainIn) (
 	if err != nil {
 		return out, err
 	}
-	acts := &collector{definition: k.Name, place: in.ID}
+	acts := &collector{session: in.Ident.Session, definition: k.Name, place: in.ID}
 	result, failure := a.perform(acts.at(ctx, "maintain"), k, in, l)
 	if failure != nil {
 		if stopped := a.halted(ctx); stopped != nil {

@@ -47,6 +47,9 @@ func (c *call) shape(ctx context.Context, r tools.Result, failure error) (out wo
 
 // success is the result of a call. A large body is set aside; one that nobody could read is refused.
 func (c *call) success(ctx context.Context, r tools.Result) (work.ToolOut, error) {
+	if r.Delegate != nil {
+		return c.delegate(ctx, *r.Delegate)
+	}
 	content, refused := c.readable(r.Content)
 	if refused != nil {
 		return *refused, nil

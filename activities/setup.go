@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -129,6 +130,7 @@ func (a *Activities) header(ctx context.Context, in work.SetupIn) (session.Heade
 	}
 	if err == nil {
 		h.DelegationDepth = parent.DelegationDepth + 1
+		h.CWD = cmp.Or(h.CWD, parent.CWD)
 	}
 	return h, nil
 }

@@ -83,7 +83,7 @@ func (a *Activities) openStep(ctx context.Context, in work.StepIn) (*step, error
 	return &step{
 		Activities: a, in: in, kind: k, spec: spec, exec: a.Execution(ctx),
 		head: in.Head, entered: again, committed: again,
-		acts: &collector{definition: k.Name, place: fmt.Sprintf("%d.%d", in.Turn, in.Step)},
+		acts: &collector{session: in.Ident.Session, definition: k.Name, place: fmt.Sprintf("%d.%d", in.Turn, in.Step)},
 	}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -56,6 +57,19 @@ type History struct {
 }
 
 var _ HistoryReader = History{}
+
+var _ RunReader = History{}
+
+// Open implements [RunReader].
+func (h History) Open(ctx context.Context, workflowID string) (bool, error) {
+	d, err := h.Service.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
+		Namespace: h.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID}})
+	var unknown *serviceerror.NotFound
+	if errors.As(err, &unknown) {
+		return false, nil
+	}
+	return d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, err
+}
 
 // historyPages bounds how far back a history is searched.
 const historyPages = 20

@@ -65,7 +65,7 @@ func (a *Activities) openCall(ctx context.Context, in work.ToolIn) (*call, error
 		}
 	}
 	c.tool, _ = k.tool(c.shown, in.Call.Name)
-	c.acts = &collector{definition: k.Name, place: c.place()}
+	c.acts = &collector{session: in.Ident.Session, definition: k.Name, place: c.place()}
 	return c, nil
 }
 
@@ -82,6 +82,12 @@ func (c *call) stage(ctx context.Context) (work.ToolOut, error) {
 		return c.gate(ctx)
 	case work.ToolPost:
 		return c.post(ctx)
+	case work.ToolCollect:
+		out, err := c.collect(ctx)
+		if err != nil {
+			return out, err
+		}
+		return c.afterBody(ctx, out)
 	}
 	out, err := c.outcome(ctx)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/everturn/everturn/internal/store"
@@ -48,7 +49,9 @@ type CreateOptions struct {
 	ReasoningEffort string
 	MaxTokens       int // 0 means the definition's
 	CWD             string
-	Parent          string
+
+	Parent           string // session id of the live agent that starts this one and owns it; none for a root
+	CancelWithParent bool   // a cancel of the parent's work cancels the child's too, with cause parent
 }
 
 // Create starts an agent and returns when it is born. If it cannot be, the error is a [*CreateError] and the id is free
@@ -89,13 +92,53 @@ func (c *Client) Start(ctx context.Context, o CreateOptions) (*Agent, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("create agent %s: %w", o.ID, err)
 	}
-	err := c.Backend.Start(ctx, o.ID, signals.Create{Definition: o.Definition, Title: o.Title, Provider: o.Provider, Model: o.Model,
-		ReasoningEffort: o.ReasoningEffort, MaxTokens: o.MaxTokens, CWD: o.CWD, Parent: o.Parent})
+	create := signals.Create{Definition: o.Definition, Title: o.Title, Provider: o.Provider, Model: o.Model,
+		ReasoningEffort: o.ReasoningEffort, MaxTokens: o.MaxTokens, CWD: o.CWD}
+	var err error
+	if o.Parent != "" {
+		err = c.spawn(ctx, o, create)
+	} else {
+		err = c.Backend.Start(ctx, o.ID, create)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("create agent %s: %w", o.ID, err)
 	}
 	return c.agent(o.ID), nil
 }
+
+// spawn has the parent start the agent, so that it owns it. See spec §6.4.
+func (c *Client) spawn(ctx context.Context, o CreateOptions, create signals.Create) error {
+	var r signals.Receipt
+	in := signals.Spawn{RequestID: "spawn-" + uuid.NewString(), ID: o.ID, Create: create, Follows: o.CancelWithParent}
+	if err := c.Backend.Update(ctx, o.Parent, signals.SpawnChild, in, &r); err != nil {
+		return fmt.Errorf("parent %s: %w", o.Parent, err)
+	}
+	switch {
+	case r.Disposition != signals.Refused:
+		return nil
+	case r.Code == codeExists:
+		return ErrExists
+	default:
+		return &RefusedError{Code: r.Code, Message: r.Message}
+	}
+}
+
+// IsOwnedBy reports whether a live agent owns another one: it started it, and neither has ended since. It is a relation of
+// living agents, whatever the sessions' lineage says. See spec §6.2.
+func (c *Client) IsOwnedBy(ctx context.Context, id, owner string) (bool, error) {
+	var s signals.State
+	err := c.Backend.Query(ctx, owner, signals.QueryState, nil, &s)
+	switch {
+	case errors.Is(err, ErrClosed), errors.Is(err, ErrUnknownAgent):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("agent %s: %w", owner, err)
+	}
+	return slices.Contains(s.Children, id), nil
+}
+
+// codeExists is how a birth is refused whose session is there already. See spec §7.3.
+const codeExists = "SESSION_ALREADY_EXISTS"
 
 // free reports whether a new session can have the id. The log of an agent that has ended stays in the store, and no other
 // session may be mixed into it.
@@ -110,7 +153,7 @@ func (c *Client) free(ctx context.Context, id string) error {
 	if run, err := c.Backend.Describe(ctx, id); err == nil && run.Open {
 		return fmt.Errorf("create agent %s: %w", id, ErrExists)
 	}
-	return &CreateError{Code: "SESSION_ALREADY_EXISTS", Message: fmt.Sprintf("the log of an agent %q that has ended is in the store: choose another id", id)}
+	return &CreateError{Code: codeExists, Message: fmt.Sprintf("the log of an agent %q that has ended is in the store: choose another id", id)}
 }
 
 // LimitTokens bounds the output of a request by a number that somebody configured: it must be positive. See spec §6.1.

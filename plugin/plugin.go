@@ -258,6 +258,8 @@ type Agent interface {
 	Inject(m session.Message)
 	Send(m session.Message, target string, wakeup bool)
 	Cancel(cause session.Cause, keepInbox bool)
+	// Spawn starts a child agent and returns its session id. A child that cannot be started is reported as refused.
+	Spawn(c tools.Child) (id string)
 }
 
 type agentKey struct{}

@@ -245,6 +245,59 @@ func DecodeMaintain(raw []byte) (Maintain, error) {
 	return m, err
 }
 
+// MaxCreate bounds what a child is created with, in bytes.
+const MaxCreate = 16 << 10
+
+// DecodeSpawn reads the payload of spawn: an object, or just the child's first message as a JSON string.
+func DecodeSpawn(raw []byte) (Spawn, error) {
+	if t := bytes.TrimSpace(raw); len(t) > 0 && t[0] == '"' {
+		text, err := decode[string](SpawnChild, raw)
+		if err != nil {
+			return Spawn{}, err
+		}
+		return Spawn{Create: Create{First: &Send{Text: text}}}.normal()
+	}
+	s, err := decode[Spawn](SpawnChild, raw)
+	if err != nil {
+		return s, err
+	}
+	return s.normal()
+}
+
+// normal fills in what the act says and checks the rest.
+func (s Spawn) normal() (Spawn, error) {
+	c := s.Create
+	switch {
+	case s.ID != "" && !session.ValidID(s.ID):
+		return s, fmt.Errorf("%s: id must be 1–200 characters without control characters", SpawnChild)
+	case c.Parent != "" || c.Owned || c.Reports:
+		return s, fmt.Errorf("%s: create.parent, owned and reports are set by the parent itself: leave them out", SpawnChild)
+	case c.Resume != nil || c.Fork != nil:
+		return s, fmt.Errorf("%s: a child is a new session: resume and fork are no part of it", SpawnChild)
+	}
+	if c.First != nil {
+		first, err := normal(Followup, *c.First)
+		if err != nil {
+			return s, fmt.Errorf("%s: create.first: %w", SpawnChild, err)
+		}
+		s.Create.First = &first
+		c.First = nil
+	}
+	if size, err := json.Marshal(c); err != nil || len(size) > MaxCreate {
+		return s, fmt.Errorf("%s: create takes %d bytes, more than %d", SpawnChild, len(size), MaxCreate)
+	}
+	return s, nil
+}
+
+// DecodeChildNews reads what a child says.
+func DecodeChildNews(raw []byte) (ChildNews, error) {
+	n, err := decode[ChildNews](ChildSays, raw)
+	if err == nil && n.ID == "" {
+		err = fmt.Errorf("%s: id is missing", ChildSays)
+	}
+	return n, err
+}
+
 // MaxBatch bounds the acts of a batch.
 const MaxBatch = 100
 

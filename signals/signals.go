@@ -35,10 +35,15 @@ const (
 	Approve      = "approve"       // payload Decision: let a waiting call run
 	DenyCall     = "deny"          // payload Decision: refuse it
 	MaintainAct  = "maintain"      // payload Maintain: run a named task, from idle only
+	SpawnChild   = "spawn"         // payload Spawn: start a child agent
 )
 
+// ChildSays is the signal by which a child agent tells the one that owns it what has become of it: payload ChildNews. It is
+// between agents; there is no update of the name.
+const ChildSays = "child"
+
 // Acts lists the acts in a fixed order.
-var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs, Approve, DenyCall, MaintainAct}
+var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs, Approve, DenyCall, MaintainAct, SpawnChild}
 
 // The queries. [QueryWhenIdle] is also an update.
 const (
@@ -75,6 +80,10 @@ type Create struct {
 	MaxTokens       int    `json:"maxTokens,omitempty"`
 	CWD             string `json:"cwd,omitempty"`
 	Parent          string `json:"parent,omitempty"`
+
+	First   *Send `json:"first,omitempty"`   // a followup that comes with the birth
+	Owned   bool  `json:"owned,omitempty"`   // Parent started it, owns it and is told of its end
+	Reports bool  `json:"reports,omitempty"` // and is told each time that it is idle
 
 	Resume *Resume `json:"resume,omitempty"` // of a session whose workflow is gone
 	Fork   *Fork   `json:"fork,omitempty"`   // of another session's log
@@ -151,6 +160,22 @@ type Maintain struct {
 	RequestID string          `json:"requestId,omitempty"`
 	Task      string          `json:"task"`
 	Args      json.RawMessage `json:"args,omitempty"`
+}
+
+// Spawn starts a child agent: it is owned by the agent that takes the act. See spec §6.4.
+type Spawn struct {
+	RequestID string `json:"requestId,omitempty"`
+	ID        string `json:"id,omitempty"`      // session of the child; made up if empty
+	Create    Create `json:"create"`            // the definition is the parent's if empty
+	Follows   bool   `json:"follows,omitempty"` // a cancel of the parent's work cancels the child too
+}
+
+// ChildNews is what a child tells the agent that owns it.
+type ChildNews struct {
+	ID     string `json:"id"`     // session of the child
+	Closed bool   `json:"closed"` // else idle
+	Hash   string `json:"hash,omitempty"`
+	Count  int64  `json:"count"` // events of its log in the store
 }
 
 // Batch applies several acts before the agent goes on.

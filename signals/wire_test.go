@@ -22,7 +22,7 @@ func ptr[T any](v T) *T { return &v }
 // wire holds one value of every wire type, with every field set.
 var wire = []any{
 	signals.Create{Definition: "assistant", Title: "Review", Provider: "anthropic", Model: "claude-sonnet-4-5", ReasoningEffort: "high",
-		MaxTokens: 4096, CWD: "/srv", Parent: "parent-1", Resume: &signals.Resume{RunID: "run-1"}, Fork: &signals.Fork{Session: "sess-0", At: 22}},
+		MaxTokens: 4096, CWD: "/srv", Parent: "parent-1", First: &send, Owned: true, Reports: true, Resume: &signals.Resume{RunID: "run-1"}, Fork: &signals.Fork{Session: "sess-0", At: 22}},
 	signals.Resume{RunID: "run-1"}, signals.Fork{Session: "sess-0", At: 22},
 	send,
 	signals.Cancel{RequestID: "r1", Cause: &session.Cause{Kind: session.CauseHook, Reason: "budget"}, KeepInbox: true, By: "ops", Text: "too slow"},
@@ -32,6 +32,8 @@ var wire = []any{
 	signals.Clear{RequestID: "r1"},
 	signals.Decision{RequestID: "r1", ID: "2.1.c2", By: "ops", Reason: "fine"},
 	signals.Maintain{RequestID: "r1", Task: "compact", Args: json.RawMessage(`{"keep":2}`)},
+	signals.Spawn{RequestID: "r1", ID: "child-1", Create: signals.Create{Definition: "assistant", First: &signals.Send{Text: "look"}}, Follows: true},
+	signals.ChildNews{ID: "child-1", Closed: true, Hash: "ab", Count: 34},
 	signals.Batch{RequestID: "r1", Acts: []signals.Act{act}},
 	act,
 	signals.Receipt{ID: "m1", Disposition: signals.Refused, Revision: 3, Seq: ptr(int64(7)), Found: ptr(true), Code: "INBOX_FULL", Message: "wait",

@@ -64,6 +64,10 @@ type Result struct {
 	Meta          json.RawMessage   // private presentation data, never shown to the model
 	Contexts      []session.Message // delivered as user messages of the next step; ids may be empty
 	ConcludesTurn bool              // the model need not be asked again for this step
+
+	// Delegate hands the call to a child agent: its answer is the call's, and nothing else of this result counts. The call
+	// waits without a worker, over restarts.
+	Delegate *Child
 }
 
 // ResultOf shapes what a tool answered: text as it is, a [Result] or content as it is, anything else as JSON text. An

@@ -82,7 +82,7 @@ func New(ctx context.Context, c Config) (*Worker, error) {
 	workflows.Register(w)
 	for name, fn := range map[string]any{
 		work.Setup: acts.Setup, work.Step: acts.Step, work.Tool: acts.Tool, work.Persist: acts.Persist,
-		work.Spill: acts.Spill, work.CancelReason: acts.CancelReason, work.Hook: acts.Hook, work.Maintain: acts.Maintain,
+		work.Spill: acts.Spill, work.CancelReason: acts.CancelReason, work.Hook: acts.Hook, work.Maintain: acts.Maintain, work.Look: acts.Look,
 	} {
 		w.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}

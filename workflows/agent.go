@@ -46,6 +46,7 @@ type agent struct {
 	driver    *driver.Driver
 	cancels   map[string]workflow.CancelFunc // of running effects, by id; only looked up
 	slots     map[string]*slot               // of waiting updates, by ref; only looked up
+	starts    map[string]workflow.Future     // of children that this run started, by effect; only looked up
 	open      int                            // effects whose answer is still to come
 	refs      int
 	made      int // message ids made up
@@ -59,7 +60,8 @@ type agent struct {
 
 func newAgent(ctx workflow.Context, start Start) *agent {
 	free, _ := workflow.NewDisconnectedContext(ctx)
-	return &agent{ctx: free, queue: queueOf(ctx), cancels: map[string]workflow.CancelFunc{}, slots: map[string]*slot{}}
+	return &agent{ctx: free, queue: queueOf(ctx), cancels: map[string]workflow.CancelFunc{}, slots: map[string]*slot{},
+		starts: map[string]workflow.Future{}}
 }
 
 // run feeds the driver until the agent ends or moves to a new run.
@@ -103,10 +105,33 @@ func (a *agent) begin(start Start) {
 		return
 	}
 	info := workflow.GetInfo(a.ctx)
-	state := driver.State{Session: info.WorkflowExecution.ID, Definition: start.Definition, Title: start.Title, Parent: start.Parent, Epoch: EpochOf(start.Create)}
-	d, effects := driver.New(state, BirthOf(start.Create), a.now())
+	d, effects := driver.New(StateOf(info.WorkflowExecution.ID, start.Create), BirthOf(start.Create), a.now())
 	a.driver = d
 	a.perform(effects)
+	if first := FirstOf(start.Create); first != nil {
+		a.queue.pushFirst(item{name: signals.Followup, raw: first})
+	}
+}
+
+// StateOf is the state that an agent begins with.
+func StateOf(id string, c signals.Create) driver.State {
+	s := driver.State{Session: id, Definition: c.Definition, Title: c.Title, Parent: c.Parent, Epoch: EpochOf(c)}
+	if c.Owned {
+		s.Owner, s.Reports = c.Parent, c.Reports && c.Parent != ""
+	}
+	return s
+}
+
+// FirstOf is the payload of the followup that comes with an agent's birth; nil if there is none.
+func FirstOf(c signals.Create) json.RawMessage {
+	if c.First == nil {
+		return nil
+	}
+	raw, err := json.Marshal(c.First)
+	if err != nil {
+		return nil // it was read from JSON
+	}
+	return raw
 }
 
 // EpochOf is the epoch of a new session; a resumed or forked one learns its own at birth.
@@ -177,7 +202,8 @@ func (a *agent) end() (driver.Summary, error) {
 	for i, ok := a.next(); ok && a.stillborn == nil; i, ok = a.next() {
 		a.feed(i)
 	}
-	if err := workflow.Await(a.ctx, func() bool { return a.waiters == 0 && workflow.AllHandlersFinished(a.ctx) }); err != nil {
+	told := func() bool { return a.open == 0 || a.stillborn != nil } // the owner, of the end
+	if err := workflow.Await(a.ctx, func() bool { return told() && a.waiters == 0 && workflow.AllHandlersFinished(a.ctx) }); err != nil {
 		return driver.Summary{}, err
 	}
 	switch {

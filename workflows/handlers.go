@@ -58,6 +58,7 @@ var descriptions = map[string]string{
 	signals.Approve:      "Let a call that waits for a person run: {\"id\": …, \"by\": …} or just the id.",
 	signals.DenyCall:     "Refuse a call that waits for a person: {\"id\": …, \"by\": …, \"reason\": …} or just the id.",
 	signals.MaintainAct:  "Run a maintenance task while the agent is idle: {\"task\": …} or just its name.",
+	signals.SpawnChild:   "Start a child agent: {\"create\": {\"definition\": …, \"first\": {\"text\": …}}} or just its first message.",
 	signals.BatchActs:    "Apply several acts at once: {\"acts\": [{\"act\": \"followup\", \"send\": {…}}, …]}.",
 }
 

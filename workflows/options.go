@@ -20,6 +20,7 @@ import (
 //	Persist       –                    10 s       30 s     local
 //	Spill         –                    10 s       30 s     local
 //	CancelReason  –                    1 s        2 s
+//	Look          –                    10 s       1 min
 //
 // The first heartbeat figure is the embedded profile's, the second the stock one's.
 
@@ -103,6 +104,11 @@ func localOptions(summary string) workflow.LocalActivityOptions {
 func cancelReasonOptions() workflow.ActivityOptions {
 	return workflow.ActivityOptions{StartToCloseTimeout: time.Second, ScheduleToCloseTimeout: 2 * time.Second,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 50 * time.Millisecond, MaximumAttempts: 3}, Summary: "read the reason of the cancellation"}
+}
+
+func lookOptions(child string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{StartToCloseTimeout: 10 * time.Second, ScheduleToCloseTimeout: time.Minute,
+		RetryPolicy: infrastructure(), Summary: short("is " + child + " there")}
 }
 
 // summaryLimit is the server's limit of a summary, in bytes, with room to spare.

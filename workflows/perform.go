@@ -30,6 +30,14 @@ func (a *agent) perform(effects []driver.Effect) {
 			a.hook(e)
 		case driver.StartMaintain:
 			a.maintain(e)
+		case driver.StartChild:
+			a.startChild(e)
+		case driver.TellChild:
+			a.tellChild(e)
+		case driver.LookAtChild:
+			a.lookAtChild(e)
+		case driver.TellParent:
+			a.tellParent(e)
 		case driver.CancelEffect:
 			a.cancelEffect(e.ID)
 		case driver.Reply:

@@ -36,6 +36,9 @@ type queue struct {
 
 func (q *queue) push(i item) { q.items = append(q.items, i) }
 
+// pushFirst puts an item before everything that waits.
+func (q *queue) pushFirst(i item) { q.items = append([]item{i}, q.items...) }
+
 // pop takes the oldest item; with answersOnly, the oldest answer.
 func (q *queue) pop(answersOnly bool) (item, bool) {
 	for n, i := range q.items {

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -49,6 +50,10 @@ func Decode(act string, raw []byte) (any, error) {
 		return signals.DecodeDecision(act, raw)
 	case signals.MaintainAct:
 		return signals.DecodeMaintain(raw)
+	case signals.SpawnChild:
+		return signals.DecodeSpawn(raw)
+	case signals.ChildSays:
+		return signals.DecodeChildNews(raw)
 	default:
 		return nil, fmt.Errorf("unknown signal %q: an agent takes %v", act, signals.Acts)
 	}
@@ -76,6 +81,10 @@ func (r Reader) Input(act string, raw json.RawMessage, ref string) (driver.Input
 		return driver.Cleared{Ref: ref, Request: p.RequestID}, nil
 	case signals.Decision:
 		return driver.Decided{Ref: ref, Request: p.RequestID, ID: p.ID, Grant: act == signals.Approve, By: p.By, Reason: p.Reason}, nil
+	case signals.Spawn:
+		return r.spawned(ref, p)
+	case signals.ChildNews:
+		return driver.ChildTold{Child: p.ID, Closed: p.Closed, Head: work.Head{Hash: p.Hash, Count: p.Count}}, nil
 	case signals.Maintain:
 		return driver.MaintainAsked{Ref: ref, Request: p.RequestID, Task: p.Task, Args: p.Args}, nil
 	default:
@@ -132,6 +141,33 @@ func (r Reader) member(act signals.Act) (driver.Input, error) {
 	default:
 		return r.sent("", *act.Send)
 	}
+}
+
+// spawned makes what the child is created with complete and small. See spec §6.4.
+func (r Reader) spawned(ref string, s signals.Spawn) (driver.Input, error) {
+	parent := r.Ident()
+	if s.ID == "" {
+		s.ID = "agent-" + r.MakeID()
+	}
+	c := s.Create
+	c.Definition = cmp.Or(c.Definition, parent.Definition)
+	c.Parent, c.Owned = parent.Session, true
+	if c.First != nil && c.First.Body == nil && c.First.Size() > work.InlineLimit {
+		first := *c.First
+		first.ID = cmp.Or(first.ID, "first") // none is made up: the child does that
+		m, err := r.message(first)
+		if err != nil {
+			return nil, err
+		}
+		body := m.Content[0].(session.Artifact)
+		first.ID, first.Text, first.Content, first.Body = c.First.ID, "", nil, &body
+		c.First = &first
+	}
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	return driver.SpawnAsked{Ref: ref, Request: s.RequestID, Child: work.Spawn{ID: s.ID, Create: raw, Follows: s.Follows}}, nil
 }
 
 // message makes the message small: a large body is stored, and a stored one must be there for this worker too.

@@ -17,7 +17,7 @@ func View(s *driver.State) signals.State {
 	return signals.State{
 		ID: s.Session, Definition: s.Definition, Title: s.Title, Parent: s.Parent, Model: s.Model, Status: status(s), Turn: s.Turn, Step: step(s),
 		Attempt: s.Attempt, Phase: string(s.Phase), Cancel: s.Cancelled, WaitingFor: waitingFor(s), Inbox: inbox(s), Calls: calls(s),
-		Deferred: deferred(s), Children: []string{}, Maintenance: maintenance(s), Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
+		Deferred: deferred(s), Children: children(s), Maintenance: maintenance(s), Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
 		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError,
 	}
 }
@@ -59,6 +59,9 @@ func waitingFor(s *driver.State) string {
 	case driver.Claiming, driver.Draining:
 		return "the store"
 	case driver.Idle:
+		if s.Disposing {
+			return "its children to end: " + strings.Join(children(s), ", ")
+		}
 		if s.Log.Broken != "" {
 			return "the store, to flush the log: " + s.Log.Broken
 		}
@@ -74,6 +77,11 @@ func waitingForCalls(s *driver.State) string {
 	if names := runningTools(s); len(names) > 0 {
 		parts = append(parts, "tools: "+strings.Join(names, ", "))
 	}
+	for _, c := range s.Calls {
+		if c.State == driver.CallDelegated {
+			parts = append(parts, "child agent "+c.Child)
+		}
+	}
 	for _, d := range deferred(s) {
 		parts = append(parts, fmt.Sprintf("approval of %s (signal `approve` or `deny` with `%q`)", d.Tool, d.ID))
 	}
@@ -86,6 +94,14 @@ func maintenance(s *driver.State) *signals.Maintenance {
 		return nil
 	}
 	return &signals.Maintenance{Request: m.Request, Task: m.Task, Done: m.Done, Result: m.Result, Failure: m.Failure}
+}
+
+func children(s *driver.State) []string {
+	out := []string{}
+	for _, c := range s.Children {
+		out = append(out, c.ID)
+	}
+	return out
 }
 
 // deferred are the calls that wait for a person.

@@ -63,6 +63,8 @@ var verbs = map[string]verb{
 	"meta":       {args: "j", places: "tool"},
 	"context":    {args: "n", places: "tool tool-post"},
 	"concludes":  {places: "tool"},
+	"delegate":   {args: "ntN", places: "tool"},
+	"spawn":      {args: "nN"},
 }
 
 // parseDeeds reads `verb args, verb args`.
@@ -73,8 +75,11 @@ func (s *setup) parseDeeds(place string, w *words) ([]deed, error) {
 		if err != nil {
 			return nil, err
 		}
-		if d.verb == "hold" || d.verb == "pin" {
+		switch d.verb {
+		case "hold", "pin":
 			s.holds[d.args[0]] = true
+		case "delegate", "spawn":
+			s.kids[d.args[0]] = true
 		}
 		out = append(out, d)
 		if !w.done() && !w.take(",") {
@@ -140,6 +145,8 @@ func (w *world) common(ctx context.Context, d deed) (done bool, err error) {
 			return true, err
 		}
 		agent.Cancel(cause, keep)
+	case "spawn":
+		agent.Spawn(w.child(d))
 	case "throw":
 		return true, fmt.Errorf("%s", d.args[0])
 	case "cancelled": // whoever ignores the signal until it is there

@@ -70,6 +70,7 @@ func (r *run) name(ctx context.Context) error {
 	r.id = "scenario-" + uuid.NewString()[:13]
 	r.frames = watchFrames(r.broker, r.id)
 	r.names.Store(r.id, cmp.Or(r.now, firstName))
+	r.expectKids()
 	return nil
 }
 
@@ -91,12 +92,12 @@ func (r *run) turnTo(name string) {
 // parseMeet reads `meet NAME`: from now on that agent is looked at.
 func parseMeet(_ *setup, w *words) (act, error) {
 	name, err := w.bare("the name of an agent")
-	return quiet(func(r *run, _ context.Context) error {
+	return quiet(func(r *run, ctx context.Context) error {
 		if _, ok := r.away[name]; !ok {
 			return fmt.Errorf("there is no other agent %s", name)
 		}
 		r.turnTo(name)
-		return nil
+		return r.acquaint(ctx)
 	}), err
 }
 
@@ -106,11 +107,11 @@ type birth struct {
 	err   error
 }
 
-// parseCreate reads `create [as NAME] [again] [twice] [abandoned] [key=value …]`.
+// parseCreate reads `create [as NAME] [of PARENT [follows]] [again] [twice] [abandoned] [key=value …]`.
 func parseCreate(_ *setup, w *words) (act, error) {
 	var o agents.CreateOptions
 	var again, twice, abandoned bool
-	var as string
+	var as, of string
 	for !w.done() {
 		word, err := w.bare("a word")
 		if err != nil {
@@ -120,6 +121,10 @@ func parseCreate(_ *setup, w *words) (act, error) {
 		switch key {
 		case "as":
 			if as, err = w.bare("the name of the agent"); err != nil {
+				return nil, err
+			}
+		case "of":
+			if of, o.CancelWithParent, err = ofParent(w); err != nil {
 				return nil, err
 			}
 		case "again":
@@ -135,10 +140,17 @@ func parseCreate(_ *setup, w *words) (act, error) {
 		case "cwd":
 			o.CWD = v
 		default:
-			return nil, fmt.Errorf("unknown word %q: want as, again, twice, abandoned, definition=, provider= or cwd=", word)
+			return nil, fmt.Errorf("unknown word %q: want as, of, again, twice, abandoned, definition=, provider= or cwd=", word)
 		}
 	}
 	return quiet(func(r *run, ctx context.Context) error {
+		if of != "" {
+			id, err := r.idOf(of)
+			if err != nil {
+				return err
+			}
+			o.Parent = id
+		}
 		switch {
 		case as != "":
 			r.turnTo(as)
@@ -309,7 +321,7 @@ func parseWorker(_ *setup, w *words) (act, error) {
 func (r *run) others(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(r.away)) {
 		r.turnTo(name)
-		if err := r.finishOne(ctx); err != nil {
+		if err := errors.Join(r.acquaint(ctx), r.finishOne(ctx)); err != nil {
 			return fmt.Errorf("agent %s: %w", r.now, err)
 		}
 	}

@@ -48,15 +48,30 @@ func birthHook(kind string) func(*setup, []string, string) error {
 type announcements struct {
 	mu   sync.Mutex
 	said []string
+	gone []string // ids of the disposed agents
 }
 
-func (a *announcements) add(name string) {
+func (a *announcements) add(name, id string) {
 	switch name {
 	case stream.NoticeSession, stream.NoticeCreated, stream.NoticeDisposed, stream.NoticeSessionGone:
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.said = append(a.said, name)
+		if name == stream.NoticeDisposed {
+			a.gone = append(a.gone, id)
+		}
 	}
+}
+
+// ends names the agents that were disposed of, in that order.
+func (a *announcements) ends(name func(id string) string) []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []string
+	for _, id := range a.gone {
+		out = append(out, name(id))
+	}
+	return out
 }
 
 func (a *announcements) words() string {

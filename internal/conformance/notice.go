@@ -26,7 +26,7 @@ func (w *world) listen(n plugin.Notice) {
 		w.notices.said = append(w.notices.said, words)
 		w.notices.mu.Unlock()
 	}
-	w.announced.add(n.Name)
+	w.announced.add(n.Name, n.Session)
 	w.fall(n)
 }
 

@@ -34,12 +34,13 @@ type setup struct {
 	stops    []stopSpec
 	tasks    []taskSpec
 
+	kids   map[string]bool // agents that tools and hooks start
 	holds  map[string]bool // of gates, tools, points and the store
 	pauses map[string]bool // holds of the model
 }
 
 func newSetup() *setup {
-	return &setup{messages: map[string]session.Message{}, panics: map[string]bool{}, holds: map[string]bool{}, pauses: map[string]bool{}}
+	return &setup{messages: map[string]session.Message{}, panics: map[string]bool{}, kids: map[string]bool{}, holds: map[string]bool{}, pauses: map[string]bool{}}
 }
 
 // A gateSpec is what gates of one kind do at a place.

@@ -200,3 +200,18 @@ func parseWaiting(args []string, rest string) (*watch, error) {
 		return name, nil
 	})
 }
+
+// parseCalls reads `calls: running,finished`: how far the calls of the step are, in model order.
+func parseCalls(_ []string, rest string) (*watch, error) {
+	return arriving(named("calls:", rest, func(ctx context.Context, r *run) (string, error) {
+		s, err := r.agent.State(ctx)
+		if err != nil {
+			return "", err
+		}
+		var out []string
+		for _, c := range s.Calls {
+			out = append(out, c.State)
+		}
+		return listed(out), nil
+	}))
+}

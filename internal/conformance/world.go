@@ -40,13 +40,14 @@ type world struct {
 	storeHolds sync.Map // by name
 	announced  announcements
 	names      sync.Map           // of agents by id
+	kidIDs     map[string]string  // of agents that tools and hooks start, by name
 	defects    sync.Map           // points that let an activity fail
 	barred     sync.Map           // names of tools that became exclusive
 	live       *plugin.Definition // as it was registered last
 }
 
 func newWorld(s *setup) *world {
-	w := &world{setup: s, faults: storetest.NewFaults(), broker: &stream.Memory{Buffer: 1 << 14}}
+	w := &world{setup: s, faults: storetest.NewFaults(), broker: &stream.Memory{Buffer: 1 << 14}, kidIDs: newKids(s.kids)}
 	w.provider = scripted.New(scripted.Config{Probes: &w.probes, Recorder: &w.sent, Sleep: local.Sleep,
 		Models: map[string]scripted.Model{modelName: {Script: s.script, Retry: s.retry, ContextWindow: s.window}}})
 	if w.routes.now != nil {

@@ -49,7 +49,7 @@ func (d *Driver) cancel(in CancelAsked) {
 	}
 	if s.Cancelled == nil {
 		s.Cancelled = &cause
-		d.cancelChildren()
+		d.cancelChildren(in.KeepInbox)
 		d.abort()
 	}
 }

@@ -143,10 +143,10 @@ func (d *Driver) leaveAll() {
 }
 
 // cancelChildren lets a cancel of this agent's work reach the children that follow it. See spec §6.4.
-func (d *Driver) cancelChildren() {
+func (d *Driver) cancelChildren(keepInbox bool) {
 	for i := range d.state.Children {
 		if c := &d.state.Children[i]; c.Follows && !c.Leaving {
-			d.effect(TellChild{ID: c.Effect, Child: c.ID, Act: ActCancel})
+			d.effect(TellChild{ID: c.Effect, Child: c.ID, Act: ActCancel, KeepInbox: keepInbox})
 		}
 	}
 }

@@ -64,6 +64,8 @@ type TellChild struct {
 	ID    string
 	Child string
 	Act   string // ActCancel, with cause parent, or ActDispose
+
+	KeepInbox bool // cancel
 }
 
 // What a child is told.

@@ -26,6 +26,7 @@ type agent struct {
 	Accepted   []activities.AcceptedAct  `json:"accepted,omitempty"`   // of all its runs
 	Cancel     *activities.CancelRequest `json:"cancel,omitempty"`     // of this run; a run can be cancelled only once
 	End        *ending                   `json:"end,omitempty"`
+	By         *bond                     `json:"by,omitempty"`
 
 	driver  *driver.Driver // of the worker that handled the last input; nil: to be restored
 	view    *driver.State  // State, decoded on demand

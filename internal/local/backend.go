@@ -30,18 +30,28 @@ func (e *Engine) Start(_ context.Context, id string, c signals.Create) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	a, err := e.begin(id, c)
+	if err != nil {
+		return err
+	}
+	e.submit(a, item{Name: itemBegin, Raw: raw(c)})
+	e.pushFirst(a)
+	return nil
+}
+
+// begin makes a run of a new agent. The caller holds the lock, and lets the agent's life begin.
+func (e *Engine) begin(id string, c signals.Create) (*agent, error) {
 	if e.closed {
-		return errClosed
+		return nil, errClosed
 	}
 	if a := e.agents[id]; a != nil && a.End == nil {
-		return fmt.Errorf("start agent %s: %w", id, agents.ErrExists)
+		return nil, fmt.Errorf("start agent %s: %w", id, agents.ErrExists)
 	}
 	a := &agent{ID: id, Run: 1, Started: millis(e.now), Create: c}
 	a.follow(e.agents[id])
 	e.agents[id] = a
 	e.runs = append(e.runs, a)
-	e.submit(a, item{Name: itemBegin, Raw: raw(c)})
-	return nil
+	return a, nil
 }
 
 // live finds an agent whose run is open. The caller holds the lock.

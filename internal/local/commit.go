@@ -78,6 +78,7 @@ func (e *Engine) stillborn(a *agent, i item) {
 	if slices.ContainsFunc(a.Queue, func(i item) bool { return i.Name == signals.DisposeAgent }) {
 		a.End.Code, a.End.Reason = signals.ErrAborted, "the creation was called off"
 	}
+	e.ended(a)
 	for _, waiting := range a.Queue {
 		switch {
 		case waiting.query != nil:

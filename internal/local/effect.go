@@ -157,6 +157,8 @@ func call(ctx context.Context, acts Activities, fx *effect) (json.RawMessage, er
 		return crossing(ctx, fx.In, acts.Maintain)
 	case work.CancelReason:
 		return crossing(ctx, fx.In, acts.CancelReason)
+	case work.Look:
+		return crossing(ctx, fx.In, acts.Look)
 	default:
 		return nil, fmt.Errorf("local: no activity is named %q", fx.Activity)
 	}

@@ -36,6 +36,9 @@ func (k *task) input(i item) (driver.Input, error) {
 	case itemResume:
 		return driver.Resumed{}, nil
 	default:
+		if in := childInput(i); in != nil {
+			return in, nil
+		}
 		return k.act(i)
 	}
 }

@@ -40,9 +40,12 @@ func (e *Engine) effect(a *agent, fx driver.Effect) []notice {
 		if fx.Canceled {
 			a.End.Status = statusCanceled
 		}
+		e.ended(a)
 	case driver.Transition, driver.Rollover: // the committed state says it
 	default:
-		e.blame(a, "unknown effect %T", fx)
+		if !e.family(a, fx) {
+			e.blame(a, "unknown effect %T", fx)
+		}
 	}
 	return nil
 }

@@ -143,8 +143,7 @@ func (k *task) begin(i item) (effects []driver.Effect) {
 	if err := json.Unmarshal(i.Raw, &c); err != nil {
 		panic(fmt.Sprintf("local: create of %s: %v", k.agent.ID, err)) // it was written by this package
 	}
-	state := driver.State{Session: k.agent.ID, Definition: c.Definition, Title: c.Title, Parent: c.Parent, Epoch: workflows.EpochOf(c)}
-	k.driver, effects = driver.New(state, workflows.BirthOf(c), millis(k.engine.Now()))
+	k.driver, effects = driver.New(workflows.StateOf(k.agent.ID, c), workflows.BirthOf(c), millis(k.engine.Now()))
 	return effects
 }
 

@@ -28,6 +28,7 @@ func (e *Engine) Terminate(id string) error {
 		return err
 	}
 	a.End = &ending{Status: statusTerminated}
+	e.ended(a)
 	if t := a.task; t != nil {
 		t.dead, a.task, a.driver = errTerminated, nil, nil
 		t.cancel(errTerminated)

@@ -22,6 +22,7 @@ type Activities interface {
 	Hook(ctx context.Context, in work.HookIn) (work.HookOut, error)
 	Maintain(ctx context.Context, in work.MaintainIn) (work.MaintainOut, error)
 	CancelReason(ctx context.Context, in work.CancelReasonIn) (work.CancelReasonOut, error)
+	Look(ctx context.Context, in work.LookIn) (work.LookOut, error)
 }
 
 // A Worker runs tasks and activities until it dies. Its methods are what its activities are made with; see [Work].

@@ -30,6 +30,7 @@ var wire = map[string]any{
 	"PersistIn": &PersistIn{}, "PersistOut": &PersistOut{},
 	"SpillIn": &SpillIn{}, "SpillOut": &SpillOut{},
 	"CancelReasonIn": &CancelReasonIn{}, "CancelReasonOut": &CancelReasonOut{},
+	"LookIn": &LookIn{}, "LookOut": &LookOut{},
 }
 
 // TestWire compares each value with all fields set to its golden JSON: a field that is renamed, retyped or lost shows in

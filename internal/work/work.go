@@ -21,6 +21,7 @@ const (
 	Persist      = "Persist"
 	Spill        = "Spill"
 	CancelReason = "CancelReason"
+	Look         = "Look"
 	Hook         = "Hook"
 	Maintain     = "Maintain"
 )
@@ -407,6 +408,16 @@ const (
 	SpillInvalid = "INVALID"
 	SpillMissing = "STORE"
 )
+
+// LookIn asks whether an agent's workflow is still there.
+type LookIn struct {
+	Session string `json:"session"`
+}
+
+// LookOut says it.
+type LookOut struct {
+	Gone bool `json:"gone"`
+}
 
 // CancelReasonIn asks what the history says about a native cancellation.
 type CancelReasonIn struct {
