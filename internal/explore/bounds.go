@@ -28,6 +28,7 @@ const (
 	Retries                // a failed attempt that recovery answers with another one
 	StepLosses             // a step is lost
 	ToolLosses             // a tool, a hook or a maintenance task is lost
+	Defects                // a stage of a call fails for good
 	BadResults             // a tool fails, concludes the turn, or brings a context
 	StoreFails             // a persist fails
 	Acts                   // a gate, tool, hook or task steers or cancels
@@ -80,7 +81,7 @@ func (w World) calls() []work.Call {
 }
 
 var coinNames = [coins]string{"messages of A", "messages of B", "cancels", "native cancels", "disposals", "maintenance", "edits", "batches",
-	"rollovers", "answers with calls", "cut answers", "refusals of the gate", "failed steps", "retries", "lost steps", "lost tools, hooks and tasks",
+	"rollovers", "answers with calls", "cut answers", "refusals of the gate", "failed steps", "retries", "lost steps", "lost tools, hooks and tasks", "defects",
 	"odd results", "failed persists", "acts of plugins"}
 
 // String lists the bounds.

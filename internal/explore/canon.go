@@ -33,7 +33,7 @@ func (n *node) key() Key {
 	names := namer{}
 	s := copyState(&n.state)
 	f := form{Purse: n.purse, Twist: n.twist, Header: n.log.LastHeader() != nil, Refs: len(n.refs),
-		Odd: []bool{n.lossy, n.model.touched, n.model.normal, n.model.cut}}
+		Odd: []bool{n.lossy, n.model.touched, n.model.normal, n.model.cut, n.model.broken}}
 	f.Tail = [3]bool{s.Log.LentN > 0, len(s.Log.Tail) > s.Log.LentN, len(s.Log.Waiting) > 0}
 	names.pending(s.NextStep)
 	names.pending(s.NextTurn)
@@ -78,7 +78,7 @@ func (n *node) openByRole() []string {
 
 // key is what the exported fields of a view leave out.
 func (c *view) key() string {
-	return fmt.Sprint(c.logged, c.asked, c.cleared, c.ran, c.lost, c.over, c.done, c.want, c.contexts, c.concludes)
+	return fmt.Sprint(c.logged, c.kept, c.asked, c.cleared, c.ran, c.lost, c.over, c.done, c.want, c.contexts, c.concludes)
 }
 
 // blur leaves out of a state what does not decide: counters, times, what was, and bodies. What else an id means is said

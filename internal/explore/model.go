@@ -48,6 +48,7 @@ type Model struct {
 	normal  bool // the step loop was left normally
 	cut     bool // a step of the turn was cut at the output ceiling
 	calls   int  // results owed by the step
+	broken  bool // one of its calls failed for good
 	ends    bool // one of its results concluded the turn
 	touched bool // a native cancel found the agent idle
 }

@@ -185,12 +185,19 @@ func (m *Model) Result(name string, contexts []string, concludes bool) {
 	}
 }
 
+// Defect notes that a call failed for a reason of the system's own: the turn fails when all calls have results, §4.8.
+func (m *Model) Defect() { m.broken = true }
+
 // stepOver ends the step and says what follows, §4.9.
 func (m *Model) stepOver(owed bool) {
 	m.endStep()
+	broken := m.broken
+	m.broken = false
 	switch {
 	case m.Cause != "":
 		m.abort()
+	case broken:
+		m.end("error UNKNOWN", false)
 	case owed || len(m.NextStep) > 0:
 		m.Stage = Proposing
 	case m.Objects:

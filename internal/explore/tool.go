@@ -13,6 +13,7 @@ import (
 type view struct {
 	Tool
 	logged    bool // tool/call is in the log
+	kept      bool // a defect kept it from starting
 	asked     bool // its gate has asked a person
 	cleared   bool // its gate, or a person, let it run
 	ran       bool // its body was started
@@ -86,12 +87,34 @@ func (n *node) toolEnds(id string, in work.ToolIn) []move {
 		}
 		out = append(out, move{name, r.coin, func(n *node) { do(n, nil) }})
 	}
-	return append(out, move{fmt.Sprintf("%s %s is lost", stage(in.Mode), call), ToolLosses, func(n *node) {
+	lost := move{fmt.Sprintf("%s %s is lost", stage(in.Mode), call), ToolLosses, func(n *node) {
 		n.finish(id)
 		n.lose(n.view(call), in.Mode)
 		n.input(driver.ToolLost{ID: id, Why: driver.LostExhausted, Message: "gone"})
-	}})
+	}}
+	broken := move{fmt.Sprintf("%s %s fails for good", stage(in.Mode), call), Defects, func(n *node) {
+		n.finish(id)
+		n.defect(n.view(call), in.Mode)
+		n.input(driver.ToolLost{ID: id, Why: driver.LostFailed, Message: "defect"})
+	}}
+	return append(out, lost, broken)
 }
+
+// defect notes that nothing new starts, and that the turn will fail, §4.8.
+func (n *node) defect(c *view, mode string) {
+	n.model.Defect()
+	c.kept = true
+	n.lose(c, mode)
+	for i := range n.calls {
+		o := &n.calls[i]
+		o.kept = true
+		if o.logged && !o.over && !o.ran && !n.gating(o.ID) && o.ID != c.ID {
+			o.settle(notStarted(o.ID))
+		}
+	}
+}
+
+func notStarted(id string) string { return "TR!(" + id + "," + session.CodeToolNotStarted + ")" }
 
 func stage(mode string) string {
 	if mode == work.ToolRun {
@@ -159,6 +182,8 @@ func (n *node) judged(c *view, out work.ToolOut) {
 	switch {
 	case n.model.Cause != "":
 		c.settle("TR!(" + c.ID + "," + work.CodeAbortedBeforeDispatch + ")")
+	case c.kept:
+		c.settle(notStarted(c.ID))
 	case out.Verdict == work.Allow:
 		c.cleared = true
 	case out.Verdict == work.Ask:
@@ -199,6 +224,8 @@ func (n *node) lose(c *view, mode string) {
 		c.contexts, c.concludes = nil, false
 	case mode == work.ToolGate && n.model.Cause != "":
 		c.settle("TR!(" + c.ID + "," + work.CodeAbortedBeforeDispatch + ")")
+	case mode == work.ToolGate && c.kept:
+		c.settle(notStarted(c.ID))
 	case mode == work.ToolPost && n.model.Cause != "": // nobody judged a success; a failure keeps its own error
 		if c.concludes = false; c.want == "TR("+c.ID+")" {
 			c.want = "TR!(" + c.ID + "," + work.CodeAborted + ")"
@@ -226,6 +253,9 @@ func (n *node) committed(e session.ToolResult) {
 		c := &n.calls[i]
 		if c.done {
 			continue
+		}
+		if c.kept && !c.over && !c.logged {
+			c.settle(notStarted(c.ID))
 		}
 		if c.want != entry || !c.over {
 			n.failf("result %s comes where %q belongs", entry, c.want)
