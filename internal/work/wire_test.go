@@ -27,6 +27,7 @@ var wire = map[string]any{
 	"ToolIn": &ToolIn{}, "ToolOut": &ToolOut{},
 	"HookIn": &HookIn{}, "HookOut": &HookOut{},
 	"MaintainIn": &MaintainIn{}, "MaintainOut": &MaintainOut{},
+	"ConfigureIn": &ConfigureIn{}, "ConfigureOut": &ConfigureOut{},
 	"PersistIn": &PersistIn{}, "PersistOut": &PersistOut{},
 	"SpillIn": &SpillIn{}, "SpillOut": &SpillOut{},
 	"CancelReasonIn": &CancelReasonIn{}, "CancelReasonOut": &CancelReasonOut{},
@@ -126,6 +127,13 @@ func fill(v reflect.Value, name string) {
 		v.SetBool(true)
 	case reflect.Int, reflect.Int64:
 		v.SetInt(int64(len(name)))
+	case reflect.Float64:
+		v.SetFloat(float64(len(name)) + 0.5)
+	case reflect.Map:
+		value := reflect.New(v.Type().Elem()).Elem()
+		fill(value, name)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("key"), value)
 	default:
 		panic("fill: " + v.Type().String())
 	}

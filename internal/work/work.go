@@ -24,6 +24,7 @@ const (
 	Look         = "Look"
 	Hook         = "Hook"
 	Maintain     = "Maintain"
+	Configure    = "Configure"
 )
 
 // The sizes of architecture A3.4, in bytes.
@@ -54,20 +55,58 @@ type Ident struct {
 	Epoch      int64  `json:"epoch"`
 	Store      string `json:"store,omitempty"` // identity of the store the session was born in
 	Spec       string `json:"spec,omitempty"`  // SHA-256 of the stored [Spec]
+
+	Rules    int    `json:"rules,omitempty"`    // of the state: an older worker must not touch it
+	Manifest string `json:"manifest,omitempty"` // digest of the one the state goes by; a worker with another one says so
 }
 
-// A Spec is the recorded data of one agent: what `Create` was given.
+// A Spec is the recorded data of one agent: what `Create` was given, and `configure` changed. It is stored under its
+// digest. See architecture A3.12.
 type Spec struct {
-	Definition      string          `json:"definition"`
-	Title           string          `json:"title,omitempty"`
-	Provider        string          `json:"provider,omitempty"`
-	Model           string          `json:"model,omitempty"`
-	ReasoningEffort string          `json:"reasoningEffort,omitempty"`
-	MaxTokens       int             `json:"maxTokens,omitempty"`
-	CWD             string          `json:"cwd,omitempty"`
-	Params          json.RawMessage `json:"params,omitempty"`
-	Parent          string          `json:"parent,omitempty"`
+	Definition      string            `json:"definition"`
+	Title           string            `json:"title,omitempty"`
+	Provider        string            `json:"provider,omitempty"`
+	Model           string            `json:"model,omitempty"`
+	ReasoningEffort string            `json:"reasoningEffort,omitempty"`
+	MaxTokens       int               `json:"maxTokens,omitempty"`
+	CWD             string            `json:"cwd,omitempty"`
+	Params          json.RawMessage   `json:"params,omitempty"` // an object
+	Parent          string            `json:"parent,omitempty"`
+	Sections        []Section         `json:"sections,omitempty"`
+	Tools           *ToolFilter       `json:"tools,omitempty"`
+	Queue           string            `json:"queue,omitempty"`
+	Metadata        map[string]string `json:"metadata,omitempty"`
 }
+
+// A Section is a part of the system prompt that belongs to one agent. See spec §8.1.
+type Section struct {
+	Name  string  `json:"name"`
+	Order float64 `json:"order,omitempty"`
+	Text  string  `json:"text"`
+}
+
+// A ToolFilter says which of its definition's tools an agent has. See spec §8.2.
+type ToolFilter struct {
+	Allow []string `json:"allow,omitzero"` // nil: all of them; empty: none
+	Deny  []string `json:"deny,omitempty"`
+}
+
+// Recorded is what the workflow itself must know of a stored [Spec].
+type Recorded struct {
+	Spec     string          `json:"spec"` // SHA-256
+	Title    string          `json:"title,omitempty"`
+	Queue    string          `json:"queue,omitempty"`
+	Metadata json.RawMessage `json:"metadata,omitempty"` // an object of strings, at most [MetadataLimit] bytes
+	Rerouted bool            `json:"rerouted,omitempty"` // another declared call configuration than before
+}
+
+// The sizes of recorded data, in bytes.
+const (
+	SpecLimit     = 64 << 10 // all of it
+	ParamsLimit   = 16 << 10
+	SectionLimit  = 16 << 10 // the text of one section
+	MetadataLimit = 2 << 10
+)
 
 // A Manifest is what the workflow must know of a definition.
 type Manifest struct {
@@ -80,6 +119,10 @@ type Manifest struct {
 	SessionStart bool     `json:"sessionStart,omitempty"` // a hook is registered at this point
 	TurnStopping bool     `json:"turnStopping,omitempty"`
 	Tasks        []string `json:"tasks,omitempty"` // maintenance tasks, by name
+
+	// Refreshes says that workers answer with their manifest when it is not this one, so that a task that is not among
+	// Tasks is a worker's to refuse: a later deployment may have added it.
+	Refreshes bool `json:"refreshes,omitempty"`
 }
 
 // Rules is the behaviour version of this worker.
@@ -89,6 +132,8 @@ const Rules = 1
 type Worker struct {
 	Rules    int    `json:"rules"`
 	Manifest string `json:"manifest,omitempty"` // digest
+
+	Refresh *Manifest `json:"refresh,omitempty"` // whole, if its digest is not the one of [Ident]
 }
 
 // An Echo repeats what a writer was lent; the workflow compares it. See architecture A3.2.
@@ -189,6 +234,7 @@ type SetupOut struct {
 	Source   string     `json:"source,omitempty"` // startup or resume
 	Log      *Inherited `json:"log,omitempty"`
 	Acts     []Act      `json:"acts,omitempty"` // of the created hooks; applied before the agent may run
+	Recorded *Recorded  `json:"recorded,omitempty"`
 	Worker   Worker     `json:"worker"`
 }
 
@@ -213,6 +259,7 @@ type StepIn struct {
 	Assembly string           `json:"assembly,omitempty"` // SHA-256 of the assembly of attempt 1
 	Lost     string           `json:"lost,omitempty"`     // settle: cancelled or exhausted
 	Now      int64            `json:"now,omitempty"`      // Unix ms at which the driver asked
+	Rerouted bool             `json:"rerouted,omitempty"` // the request starts from the declared configuration, not from the last header's
 }
 
 // The outcomes of a Step.
@@ -362,6 +409,8 @@ type MaintainIn struct {
 	Turn  int              `json:"turn"` // last turn
 	Head  Head             `json:"head"`
 	Tail  []session.Record `json:"tail,omitempty"`
+
+	Rerouted bool `json:"rerouted,omitempty"` // as for a Step
 }
 
 // MaintainOut is its result.
@@ -372,6 +421,22 @@ type MaintainOut struct {
 	Failure *session.Failure `json:"failure,omitempty"`
 	Acts    []Act            `json:"acts,omitempty"`
 	Worker  Worker           `json:"worker"`
+}
+
+// ConfigureIn asks a worker to change the recorded data of an agent.
+type ConfigureIn struct {
+	ID    string          `json:"id"`
+	Ident Ident           `json:"ident"`          // its Spec is the one in force
+	Base  string          `json:"base,omitempty"` // digest of the one that is changed: the one in force, or a later one that waits for a turn
+	Patch json.RawMessage `json:"patch"`          // an object: absent fields stay, null gives one back to the definition
+}
+
+// ConfigureOut is the changed data, stored, or why it is refused.
+type ConfigureOut struct {
+	Recorded *Recorded `json:"recorded,omitempty"`
+	Code     string    `json:"code,omitempty"` // refused: INVALID_SPEC
+	Message  string    `json:"message,omitempty"`
+	Worker   Worker    `json:"worker"`
 }
 
 // PersistIn asks for the tail to be written. It is called as a local activity, so it is not in the history.
@@ -444,7 +509,12 @@ const (
 	CodeStore                 = "STORE"
 	CodeChild                 = "CHILD_AGENT"
 	CodeUnknown               = "UNKNOWN"
+	CodeUnknownTask           = "UNKNOWN_TASK" // a worker does not know the maintenance task
 )
+
+// ErrWorkerTooOld is the type of the retryable error of a worker whose [Rules] are lower than the state's: another one
+// takes the work. See architecture A3.12.
+const ErrWorkerTooOld = "WORKER_TOO_OLD"
 
 // The types of non-retryable activity errors.
 const (
