@@ -36,6 +36,7 @@ const (
 	DenyCall     = "deny"          // payload Decision: refuse it
 	MaintainAct  = "maintain"      // payload Maintain: run a named task, from idle only
 	SpawnChild   = "spawn"         // payload Spawn: start a child agent
+	ConfigureAct = "configure"     // payload Configure: change the recorded data, from the next turn on
 )
 
 // ChildSays is the signal by which a child agent tells the one that owns it what has become of it: payload ChildNews. It is
@@ -43,7 +44,7 @@ const (
 const ChildSays = "child"
 
 // Acts lists the acts in a fixed order.
-var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs, Approve, DenyCall, MaintainAct, SpawnChild}
+var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs, Approve, DenyCall, MaintainAct, SpawnChild, ConfigureAct}
 
 // The queries. [QueryWhenIdle] is also an update.
 const (
@@ -63,11 +64,16 @@ const (
 	AttrWaiting    = "AgentWaiting"
 )
 
+// MemoMetadata is the field of a workflow's memo that holds the recorded metadata of its agent, an object of strings.
+const MemoMetadata = "metadata"
+
 // The limits of a message body, in bytes.
 const (
 	MaxInline = 4 << 10 // larger bodies are stored and referred to
 	MaxRaw    = 1 << 20 // largest body inside a signal or update
 	MaxBody   = 8 << 20 // largest stored body
+
+	MaxRecorded = 64 << 10 // recorded data of an agent, or a change of it
 )
 
 // Create is the argument of the workflow. See spec §6.1.
@@ -81,12 +87,32 @@ type Create struct {
 	CWD             string `json:"cwd,omitempty"`
 	Parent          string `json:"parent,omitempty"`
 
-	First   *Send `json:"first,omitempty"`   // a followup that comes with the birth
-	Owned   bool  `json:"owned,omitempty"`   // Parent started it, owns it and is told of its end
-	Reports bool  `json:"reports,omitempty"` // and is told each time that it is idle
+	First    *Send             `json:"first,omitempty"`    // a followup that comes with the birth
+	Owned    bool              `json:"owned,omitempty"`    // Parent started it, owns it and is told of its end
+	Reports  bool              `json:"reports,omitempty"`  // and is told each time that it is idle
+	Params   json.RawMessage   `json:"params,omitempty"`   // an object for prompt parts, gates, hooks and tools
+	Sections []Section         `json:"sections,omitempty"` // of the system prompt, for this agent alone
+	Tools    *ToolFilter       `json:"tools,omitempty"`    // all of the definition's if absent
+	Queue    string            `json:"queue,omitempty"`    // task queue of its activities; the agent's own if empty
+	Metadata map[string]string `json:"metadata,omitempty"` // for people and programs; the model does not see it
 
 	Resume *Resume `json:"resume,omitempty"` // of a session whose workflow is gone
 	Fork   *Fork   `json:"fork,omitempty"`   // of another session's log
+}
+
+// A Section is a named part of the system prompt that belongs to one agent; it takes the place of the definition's section
+// of the same name. An empty text takes that away. See spec §8.1.
+type Section struct {
+	Name  string  `json:"name"`
+	Order float64 `json:"order,omitempty"` // ascending; -100 identity, 0 persona, 100–199 tool guidance
+	Text  string  `json:"text"`
+}
+
+// A ToolFilter says which of its definition's tools an agent has, by name. A tool that is not left is not offered, and a
+// call of it is one of an unknown tool. See spec §8.2.
+type ToolFilter struct {
+	Allow []string `json:"allow,omitzero"` // null or absent: all of them; empty: none
+	Deny  []string `json:"deny,omitempty"` // taken away from those
 }
 
 // Resume asks for a new incarnation of the session of the workflow's own id. See spec §7.1.
@@ -178,6 +204,22 @@ type ChildNews struct {
 	Count  int64  `json:"count"` // events of its log in the store
 }
 
+// Configure changes the recorded data of an agent, from its next turn on. An absent field stays as it is, null gives it
+// back to the definition; the keys of params and metadata are changed one by one, in the same way.
+type Configure struct {
+	RequestID       string                             `json:"requestId,omitempty"`
+	Title           Change[string]                     `json:"title,omitzero"`
+	Provider        Change[string]                     `json:"provider,omitzero"`
+	Model           Change[string]                     `json:"model,omitzero"`
+	ReasoningEffort Change[string]                     `json:"reasoningEffort,omitzero"`
+	MaxTokens       Change[int]                        `json:"maxTokens,omitzero"`
+	Params          Change[map[string]json.RawMessage] `json:"params,omitzero"`
+	Sections        Change[[]Section]                  `json:"sections,omitzero"`
+	Tools           Change[ToolFilter]                 `json:"tools,omitzero"`
+	Queue           Change[string]                     `json:"queue,omitzero"`
+	Metadata        Change[map[string]*string]         `json:"metadata,omitzero"`
+}
+
 // Batch applies several acts before the agent goes on.
 type Batch struct {
 	RequestID string `json:"requestId,omitempty"`
@@ -201,7 +243,7 @@ type Receipt struct {
 	Revision    int64       `json:"revision"`        // of the inbox
 	Seq         *int64      `json:"seq,omitempty"`   // of the insert event, if it is known already
 	Found       *bool       `json:"found,omitempty"` // inbox.remove, inbox.replace: it was still pending
-	Code        string      `json:"code,omitempty"`  // refused: INBOX_FULL DUPLICATE_ID INVALID CLOSED TOO_LARGE STORE BUSY UNKNOWN_TASK UNKNOWN_CALL
+	Code        string      `json:"code,omitempty"`  // refused: INBOX_FULL DUPLICATE_ID INVALID CLOSED TOO_LARGE STORE BUSY UNKNOWN_TASK UNKNOWN_CALL INVALID_SPEC
 	Message     string      `json:"message,omitempty"`
 	Receipts    []Receipt   `json:"receipts,omitempty"` // batch: one per act
 
@@ -225,29 +267,33 @@ const (
 
 // State is the answer to the query [QueryState].
 type State struct {
-	ID             string           `json:"id"`
-	Definition     string           `json:"definition"`
-	Title          string           `json:"title,omitempty"`
-	Parent         string           `json:"parent,omitempty"`
-	Model          string           `json:"model,omitempty"` // last provider/model used
-	Status         string           `json:"status"`          // creating, idle, running, closed
-	Turn           int              `json:"turn"`
-	Step           int              `json:"step"`
-	Attempt        int              `json:"attempt,omitempty"`
-	Phase          string           `json:"phase"`
-	Cancel         *session.Cause   `json:"cancel,omitempty"`
-	WaitingFor     string           `json:"waitingFor,omitempty"` // in words
-	Inbox          []Pending        `json:"inbox"`
-	Calls          []CallState      `json:"calls"`
-	Deferred       []Deferred       `json:"deferred"`
-	Children       []string         `json:"children"`
-	Maintenance    *Maintenance     `json:"maintenance,omitempty"` // the task that runs, or ran last
-	Log            LogHead          `json:"log"`
-	Revision       int64            `json:"revision"`
-	IdleGeneration int64            `json:"idleGeneration"`
-	Rules          int              `json:"rules"`
-	Manifest       string           `json:"manifest,omitempty"` // digest
-	LastError      *session.Failure `json:"lastError,omitempty"`
+	ID             string            `json:"id"`
+	Definition     string            `json:"definition"`
+	Title          string            `json:"title,omitempty"`
+	Parent         string            `json:"parent,omitempty"`
+	Spec           string            `json:"spec,omitempty"`     // digest of the recorded data
+	Queue          string            `json:"queue,omitempty"`    // recorded
+	Metadata       map[string]string `json:"metadata,omitempty"` // recorded
+	Changing       bool              `json:"changing,omitempty"` // other recorded data waits for the next turn, or for a worker to check it
+	Model          string            `json:"model,omitempty"`    // last provider/model used
+	Status         string            `json:"status"`             // creating, idle, running, closed
+	Turn           int               `json:"turn"`
+	Step           int               `json:"step"`
+	Attempt        int               `json:"attempt,omitempty"`
+	Phase          string            `json:"phase"`
+	Cancel         *session.Cause    `json:"cancel,omitempty"`
+	WaitingFor     string            `json:"waitingFor,omitempty"` // in words
+	Inbox          []Pending         `json:"inbox"`
+	Calls          []CallState       `json:"calls"`
+	Deferred       []Deferred        `json:"deferred"`
+	Children       []string          `json:"children"`
+	Maintenance    *Maintenance      `json:"maintenance,omitempty"` // the task that runs, or ran last
+	Log            LogHead           `json:"log"`
+	Revision       int64             `json:"revision"`
+	IdleGeneration int64             `json:"idleGeneration"`
+	Rules          int               `json:"rules"`
+	Manifest       string            `json:"manifest,omitempty"` // digest
+	LastError      *session.Failure  `json:"lastError,omitempty"`
 }
 
 // A Pending message waits in the inbox.
@@ -333,4 +379,5 @@ const (
 	ErrTooMany           = "TOO_MANY" // too many callers wait: poll the query instead
 	ErrRenewed           = "RENEWED"  // the run was renewed: ask again
 	ErrUnknownDefinition = "UNKNOWN_DEFINITION"
+	ErrInvalidSpec       = "INVALID_SPEC" // recorded data that the definition does not take; the message names the field
 )

@@ -22,7 +22,8 @@ func ptr[T any](v T) *T { return &v }
 // wire holds one value of every wire type, with every field set.
 var wire = []any{
 	signals.Create{Definition: "assistant", Title: "Review", Provider: "anthropic", Model: "claude-sonnet-4-5", ReasoningEffort: "high",
-		MaxTokens: 4096, CWD: "/srv", Parent: "parent-1", First: &send, Owned: true, Reports: true, Resume: &signals.Resume{RunID: "run-1"}, Fork: &signals.Fork{Session: "sess-0", At: 22}},
+		MaxTokens: 4096, CWD: "/srv", Parent: "parent-1", First: &send, Owned: true, Reports: true, Params: json.RawMessage(`{"repo":"x"}`), Sections: []signals.Section{section},
+		Tools: &filter, Queue: "gpu", Metadata: map[string]string{"team": "blue"}, Resume: &signals.Resume{RunID: "run-1"}, Fork: &signals.Fork{Session: "sess-0", At: 22}},
 	signals.Resume{RunID: "run-1"}, signals.Fork{Session: "sess-0", At: 22},
 	send,
 	signals.Cancel{RequestID: "r1", Cause: &session.Cause{Kind: session.CauseHook, Reason: "budget"}, KeepInbox: true, By: "ops", Text: "too slow"},
@@ -34,6 +35,12 @@ var wire = []any{
 	signals.Maintain{RequestID: "r1", Task: "compact", Args: json.RawMessage(`{"keep":2}`)},
 	signals.Spawn{RequestID: "r1", ID: "child-1", Create: signals.Create{Definition: "assistant", First: &signals.Send{Text: "look"}}, Follows: true},
 	signals.ChildNews{ID: "child-1", Closed: true, Hash: "ab", Count: 34},
+	section,
+	filter,
+	signals.Configure{RequestID: "r1", Title: signals.To("New"), Provider: signals.To("openai"), Model: signals.To("gpt"), ReasoningEffort: signals.Back[string](),
+		MaxTokens: signals.Back[int](), Params: signals.To(map[string]json.RawMessage{"repo": json.RawMessage("null"), "n": json.RawMessage("1")}),
+		Sections: signals.To([]signals.Section{section}), Tools: signals.To(filter), Queue: signals.Back[string](),
+		Metadata: signals.To(map[string]*string{"team": nil, "ticket": ptr("T-1")})},
 	signals.Batch{RequestID: "r1", Acts: []signals.Act{act}},
 	act,
 	signals.Receipt{ID: "m1", Disposition: signals.Refused, Revision: 3, Seq: ptr(int64(7)), Found: ptr(true), Code: "INBOX_FULL", Message: "wait",
@@ -43,6 +50,7 @@ var wire = []any{
 		ID: "sess-1", Definition: "assistant", Title: "Review", Parent: "parent-1", Model: "scripted/demo", Status: "running", Turn: 2, Step: 1, Attempt: 3,
 		Phase: "retry", Cancel: &session.Cause{Kind: session.CauseUser}, WaitingFor: "retry 2", Inbox: []signals.Pending{pending},
 		Calls: []signals.CallState{call}, Deferred: []signals.Deferred{{ID: "2.1.c2", CallID: "c2", Tool: "deploy", DueMS: 1764500000000}}, Children: []string{"child-1"}, Maintenance: &maintenance, Log: head, Revision: 4, IdleGeneration: 1,
+		Spec: strings.Repeat("ef", 32), Queue: "gpu", Metadata: map[string]string{"team": "blue"}, Changing: true,
 		Rules: 1, Manifest: "d0efebe3", LastError: &session.Failure{Code: "SERVER", Message: "overloaded", Status: 529, ProviderRetryAfterMS: 1000, RequestID: "q1"},
 	},
 	pending,
@@ -58,6 +66,9 @@ var wire = []any{
 }
 
 var (
+	section = signals.Section{Name: "house", Order: 50, Text: "Be brief."}
+	filter  = signals.ToolFilter{Allow: []string{"echo"}, Deny: []string{"shell"}}
+
 	send = signals.Send{RequestID: "r1", ID: "m1", Text: "hello", Content: session.TextContent("hello"),
 		Body:   &session.Artifact{SHA256: strings.Repeat("ab", 32), Bytes: 5000, MediaType: session.StoredContent},
 		Source: &session.Source{Kind: session.SourcePlugin, Plugin: "ci"}, Target: session.NextStep, Wakeup: true}
@@ -119,12 +130,12 @@ func TestEveryGoldenFileHasAType(t *testing.T) {
 func TestTheNamesAreFixed(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"followup", "steer", "inject", "send", "cancel", "dispose", "inbox.remove", "inbox.replace", "inbox.clear", "batch",
-		"approve", "deny", "maintain"}, signals.Acts)
+		"approve", "deny", "maintain", "spawn", "configure"}, signals.Acts)
 	require.Equal(t, "EverturnAgent everturn state whenIdle log message", strings.Join([]string{signals.WorkflowType, signals.DefaultTaskQueue,
 		signals.QueryState, signals.QueryWhenIdle, signals.QueryLog, signals.QueryMessage}, " "))
 	require.Equal(t, "AgentStatus AgentDefinition AgentModel AgentTurn AgentParent AgentWaiting", strings.Join([]string{signals.AttrStatus,
 		signals.AttrDefinition, signals.AttrModel, signals.AttrTurn, signals.AttrParent, signals.AttrWaiting}, " "))
-	require.Equal(t, []int{4096, 1048576, 8388608, 100}, []int{signals.MaxInline, signals.MaxRaw, signals.MaxBody, signals.MaxBatch})
+	require.Equal(t, []int{4096, 1048576, 8388608, 65536, 100}, []int{signals.MaxInline, signals.MaxRaw, signals.MaxBody, signals.MaxRecorded, signals.MaxBatch})
 }
 
 func golden(t *testing.T, name string, v any) {
