@@ -143,7 +143,7 @@ func (d *Driver) abortCalls() {
 // rollWhileAsking lets the state move to a new run while calls only wait for people. See architecture A3.11.
 func (d *Driver) rollWhileAsking() bool {
 	s := d.state
-	if !s.Roll || d.busy() || d.meetsChild() || s.Log.Lent != "" {
+	if !s.rolls() || d.busy() || d.meetsChild() || s.Log.Lent != "" {
 		return false
 	}
 	if len(s.Log.Tail) > 0 && s.Log.Broken == "" {

@@ -9,6 +9,10 @@ func (d *Driver) onBorn(in Born) {
 		return
 	}
 	s.Spec, s.Store, s.Manifest, s.Source = in.Out.Spec, in.Out.Store, in.Out.Manifest, in.Out.Source
+	if r := in.Out.Recorded; r != nil {
+		s.record(*r)
+		d.showMetadata()
+	}
 	d.inherit(in.Out.Log)
 	d.learn(in.Out.Worker, in.Out.Model)
 	d.acts(in.Out.Acts) // queued, not run: the agent is not created yet, §6.1.7

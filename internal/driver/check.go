@@ -11,7 +11,7 @@ import (
 // seen there.
 func Check(s *State) error {
 	for _, check := range []func(*State) error{
-		checkPhase, checkTurn, checkAwaiting, checkActivity, checkLog, checkLoan, checkInbox, checkBatch, checkCalls, checkChildren, checkMaintenance, checkRest,
+		checkPhase, checkTurn, checkAwaiting, checkActivity, checkLog, checkLoan, checkInbox, checkBatch, checkCalls, checkChildren, checkMaintenance, checkConfigures, checkRest,
 	} {
 		if err := check(s); err != nil {
 			return fmt.Errorf("driver state, phase %s: %w", s.Phase, err)
@@ -112,7 +112,7 @@ func checkActivity(s *State) error {
 		law(implies(s.Disposing && s.Active(), s.Cancelled != nil), "disposing, but the activity goes on"),
 		law(implies(len(s.Disposers) > 0, s.Disposing && s.Phase != Closed), "%d callers wait for a disposal", len(s.Disposers)),
 		law(implies(s.Native || s.Phase == Closed, s.Disposing), "not disposing"),
-		law(implies(s.Rolling, s.Roll && atRest && s.Log.Lent == "" && !s.Disposing), "not a moment to roll over"),
+		law(implies(s.Rolling, s.rolls() && atRest && s.Log.Lent == "" && !s.Disposing), "not a moment to roll over"),
 		law(implies(s.Rolling, len(s.Log.Tail) == 0 || s.Log.Broken != ""), "rolls over with a tail that could be flushed"))
 }
 
@@ -260,6 +260,19 @@ func checkMaintenance(s *State) error {
 		law(implies(s.Phase == Maintaining, m != nil && !m.Done), "no task"),
 		law(m == nil || m.Done == (s.Phase != Maintaining), "the task is done: %t", m != nil && m.Done),
 		law(implies(m != nil && m.Done, m != nil && m.Ref == "" && m.Args == nil), "leftovers of a task"))
+}
+
+// checkConfigures: a worker checks the oldest change, and at a boundary nothing waits for one.
+func checkConfigures(s *State) error {
+	for i, c := range s.Configures {
+		if (c.ID != "") != (i == 0) {
+			return fmt.Errorf("change %d is checked by %q", i, c.ID)
+		}
+	}
+	return first(
+		law(len(s.Configures) <= maxConfigures, "%d changes wait", len(s.Configures)),
+		law(implies(s.Phase == Closed, len(s.Configures) == 0), "%d changes wait although it is over", len(s.Configures)),
+		law(implies(s.Phase == Idle, s.Change == nil && s.Refresh == nil), "an idle agent keeps something for its next turn"))
 }
 
 // rank orders the states: committed, started, waiting; -1 for none of them.

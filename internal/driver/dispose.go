@@ -54,6 +54,7 @@ func (d *Driver) disposeIdle() bool {
 		d.reply(ref, Receipt{Disposition: Done})
 	}
 	s.Disposers = nil
+	d.abandonConfigures()
 	d.effect(Close{Canceled: s.Native, Summary: Summary{Session: s.Session, Turns: s.Turn, Events: s.Log.Next(),
 		Pending: s.pending(), Cause: session.Cause{Kind: session.CauseDisposed}}})
 	return true

@@ -40,6 +40,9 @@ func (d *Driver) Handle(nowMS int64, in Input) ([]session.Record, []Effect) {
 	rolling := d.state.Rolling
 	d.state.Rolling = false // the phase says again whether now is a good moment
 	d.apply(in)
+	if s := d.state; s.Rules > work.Rules { // architecture A3.12: a newer worker must go on
+		d.effect(Defect{Message: fmt.Sprintf("driver: the agent goes by rules %d, this worker knows %d: a newer worker must take it", s.Rules, work.Rules)})
+	}
 	d.advance()
 	if d.state.Rolling && !rolling {
 		d.effect(Rollover{})
@@ -104,6 +107,12 @@ func (d *Driver) apply(in Input) {
 		d.onChildClosed(in)
 	case ChildSeen:
 		d.onChildSeen(in)
+	case ConfigureAsked: // architecture A3.12
+		d.onConfigureAsked(in)
+	case ConfigureDone:
+		d.onConfigureDone(in)
+	case ConfigureLost:
+		d.onConfigureLost(in)
 	case RollAsked:
 		d.state.Roll = d.state.Phase != Closed
 	case Resumed:

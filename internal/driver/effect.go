@@ -8,8 +8,8 @@ import (
 )
 
 // An Effect is something to carry out: [StartSetup], [StartStep], [StartTool], [StartPersist], [StartTimer],
-// [StartHook], [StartMaintain], [StartChild], [TellChild], [LookAtChild], [TellParent], [CancelEffect], [Reply],
-// [Notify], [Transition], [Rollover], [Close], [Defect]. The set is closed. What has an id is answered by the input that
+// [StartHook], [StartMaintain], [StartConfigure], [StartChild], [TellChild], [LookAtChild], [TellParent], [CancelEffect], [Reply],
+// [Notify], [Transition], [Recorded], [Rollover], [Close], [Defect]. The set is closed. What has an id is answered by the input that
 // names it.
 type Effect interface{ isEffect() }
 
@@ -88,6 +88,12 @@ type TellParent struct {
 	Head   work.Head // of the log in the store
 }
 
+// StartConfigure checks a change of the recorded data and stores what it comes to; answered by [ConfigureDone] or
+// [ConfigureLost].
+type StartConfigure struct {
+	In work.ConfigureIn
+}
+
 // CancelEffect cancels a running effect; its answer still comes.
 type CancelEffect struct {
 	ID string
@@ -155,6 +161,11 @@ type Transition struct {
 	Model  string
 }
 
+// Recorded says that other recorded data is in force; listings show its metadata.
+type Recorded struct {
+	Metadata json.RawMessage // an object of strings; empty: none
+}
+
 // Rollover says that the state may move to a new run. It holds as long as [State].Rolling does: an input that comes first
 // may end the moment, and Rollover is said again at the next one.
 type Rollover struct{}
@@ -179,21 +190,23 @@ type Defect struct {
 	Message string
 }
 
-func (StartSetup) isEffect()    {}
-func (StartStep) isEffect()     {}
-func (StartTool) isEffect()     {}
-func (StartPersist) isEffect()  {}
-func (StartTimer) isEffect()    {}
-func (StartHook) isEffect()     {}
-func (StartMaintain) isEffect() {}
-func (StartChild) isEffect()    {}
-func (TellChild) isEffect()     {}
-func (LookAtChild) isEffect()   {}
-func (TellParent) isEffect()    {}
-func (CancelEffect) isEffect()  {}
-func (Reply) isEffect()         {}
-func (Notify) isEffect()        {}
-func (Transition) isEffect()    {}
-func (Rollover) isEffect()      {}
-func (Close) isEffect()         {}
-func (Defect) isEffect()        {}
+func (StartSetup) isEffect()     {}
+func (StartStep) isEffect()      {}
+func (StartTool) isEffect()      {}
+func (StartPersist) isEffect()   {}
+func (StartTimer) isEffect()     {}
+func (StartHook) isEffect()      {}
+func (StartMaintain) isEffect()  {}
+func (StartChild) isEffect()     {}
+func (TellChild) isEffect()      {}
+func (LookAtChild) isEffect()    {}
+func (TellParent) isEffect()     {}
+func (StartConfigure) isEffect() {}
+func (Recorded) isEffect()       {}
+func (CancelEffect) isEffect()   {}
+func (Reply) isEffect()          {}
+func (Notify) isEffect()         {}
+func (Transition) isEffect()     {}
+func (Rollover) isEffect()       {}
+func (Close) isEffect()          {}
+func (Defect) isEffect()         {}

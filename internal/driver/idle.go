@@ -33,6 +33,7 @@ func (d *Driver) goIdle() {
 // idle replays a latched wake, flushes what arose while idle, rolls over and disposes. See spec §3.1.5.
 func (d *Driver) idle() bool {
 	s := d.state
+	d.adopt()
 	latched := s.Latch
 	s.Latch = false // convergence is now: a wake whose message is gone is gone too
 	switch {
@@ -51,7 +52,7 @@ func (d *Driver) idle() bool {
 		d.tellParent(false)
 		return true
 	default:
-		s.Rolling = s.Roll && !d.meetsChild()
+		s.Rolling = s.rolls() && !d.meetsChild()
 		return false
 	}
 }
@@ -61,6 +62,7 @@ func (d *Driver) idle() bool {
 func (d *Driver) onResumed() {
 	s := d.state
 	s.Roll, s.Rolling = false, false
+	d.showMetadata()
 	if s.Retry != nil {
 		s.Awaiting = d.timer("retry", max(0, s.Retry.DueMS-d.now), fmt.Sprintf("retry %d", s.Retry.Number))
 	}

@@ -10,7 +10,8 @@ import (
 // An Input is something that happened: [Sent], [Removed], [Replaced], [Cleared], [CancelAsked], [DisposeAsked],
 // [Batch], [Born], [StepDone], [StepLost], [ToolDone], [ToolLost], [Persisted], [PersistFailed], [TimerFired],
 // [RollAsked], [Resumed], [Decided], [MaintainAsked], [MaintainDone], [MaintainLost], [HookDone], [HookLost],
-// [SpawnAsked], [ChildStarted], [ChildFailed], [ChildTold], [ChildClosed], [ChildSeen]. The set is closed.
+// [SpawnAsked], [ChildStarted], [ChildFailed], [ChildTold], [ChildClosed], [ChildSeen], [ConfigureAsked],
+// [ConfigureDone], [ConfigureLost]. The set is closed.
 //
 // Ref names the caller who waits for a receipt; empty for a signal and for the acts of a [Batch]. Request is the
 // caller's id of the act, for de-duplication; empty means none.
@@ -209,32 +210,53 @@ type HookLost struct {
 	Message string
 }
 
-func (Decided) isInput()       {}
-func (MaintainAsked) isInput() {}
-func (MaintainDone) isInput()  {}
-func (MaintainLost) isInput()  {}
-func (HookDone) isInput()      {}
-func (HookLost) isInput()      {}
-func (SpawnAsked) isInput()    {}
-func (ChildStarted) isInput()  {}
-func (ChildFailed) isInput()   {}
-func (ChildTold) isInput()     {}
-func (ChildClosed) isInput()   {}
-func (ChildSeen) isInput()     {}
-func (Sent) isInput()          {}
-func (Removed) isInput()       {}
-func (Replaced) isInput()      {}
-func (Cleared) isInput()       {}
-func (CancelAsked) isInput()   {}
-func (DisposeAsked) isInput()  {}
-func (Batch) isInput()         {}
-func (Born) isInput()          {}
-func (StepDone) isInput()      {}
-func (StepLost) isInput()      {}
-func (ToolDone) isInput()      {}
-func (ToolLost) isInput()      {}
-func (Persisted) isInput()     {}
-func (PersistFailed) isInput() {}
-func (TimerFired) isInput()    {}
-func (RollAsked) isInput()     {}
-func (Resumed) isInput()       {}
+// ConfigureAsked asks to change the recorded data, from the next turn on. See architecture A3.12.
+type ConfigureAsked struct {
+	Ref, Request string
+	Patch        json.RawMessage // an object: absent fields stay, null gives one back to the definition
+}
+
+// ConfigureDone answers [StartConfigure].
+type ConfigureDone struct {
+	ID  string
+	Out work.ConfigureOut
+}
+
+// ConfigureLost says that no answer to a [StartConfigure] will come.
+type ConfigureLost struct {
+	ID      string
+	Message string
+}
+
+func (ConfigureAsked) isInput() {}
+func (ConfigureDone) isInput()  {}
+func (ConfigureLost) isInput()  {}
+func (Decided) isInput()        {}
+func (MaintainAsked) isInput()  {}
+func (MaintainDone) isInput()   {}
+func (MaintainLost) isInput()   {}
+func (HookDone) isInput()       {}
+func (HookLost) isInput()       {}
+func (SpawnAsked) isInput()     {}
+func (ChildStarted) isInput()   {}
+func (ChildFailed) isInput()    {}
+func (ChildTold) isInput()      {}
+func (ChildClosed) isInput()    {}
+func (ChildSeen) isInput()      {}
+func (Sent) isInput()           {}
+func (Removed) isInput()        {}
+func (Replaced) isInput()       {}
+func (Cleared) isInput()        {}
+func (CancelAsked) isInput()    {}
+func (DisposeAsked) isInput()   {}
+func (Batch) isInput()          {}
+func (Born) isInput()           {}
+func (StepDone) isInput()       {}
+func (StepLost) isInput()       {}
+func (ToolDone) isInput()       {}
+func (ToolLost) isInput()       {}
+func (Persisted) isInput()      {}
+func (PersistFailed) isInput()  {}
+func (TimerFired) isInput()     {}
+func (RollAsked) isInput()      {}
+func (Resumed) isInput()        {}

@@ -31,7 +31,7 @@ func (d *Driver) refusesTask(in MaintainAsked) (code, why string) {
 	switch {
 	case s.Phase != Idle || s.Disposing:
 		return RefusedBusy, "the agent already has active work: wait until it is idle"
-	case !slices.Contains(s.Manifest.Tasks, in.Task):
+	case !s.Manifest.Refreshes && !slices.Contains(s.Manifest.Tasks, in.Task): // else a worker decides
 		return RefusedUnknownTask, "no maintenance task of this name is registered: " + clip(in.Task)
 	case len(in.Args) > MaxMessage:
 		return RefusedTooLarge, fmt.Sprintf("the arguments take %d bytes, more than %d: store them and send the reference", len(in.Args), MaxMessage)
@@ -63,7 +63,7 @@ func (d *Driver) maintain() bool {
 	s.Log.lend(id, len(s.Log.Tail), true)
 	s.Awaiting = id
 	d.effect(StartMaintain{In: work.MaintainIn{ID: id, Ident: s.ident(), Task: s.Maintenance.Task, Args: s.Maintenance.Args,
-		Turn: s.Turn, Head: s.Log.Head, Tail: s.Log.lent()}})
+		Turn: s.Turn, Head: s.Log.Head, Tail: s.Log.lent(), Rerouted: s.Rerouted}})
 	return false
 }
 
@@ -100,6 +100,14 @@ func (d *Driver) endMaintenance(out work.MaintainOut) {
 	m := s.Maintenance
 	s.Phase, s.Cancelled, s.Awaiting = Idle, nil, ""
 	s.Generation++
-	d.reply(m.Ref, Receipt{Disposition: Done, Result: out.Result, Failure: out.Failure})
+	d.reply(m.Ref, maintained(out))
 	m.Ref, m.Args, m.Done, m.Result, m.Failure = "", nil, true, out.Result, out.Failure
+}
+
+// maintained is the receipt of a task that is over, or that no worker knows.
+func maintained(out work.MaintainOut) Receipt {
+	if f := out.Failure; f != nil && f.Code == work.CodeUnknownTask {
+		return Receipt{Disposition: Refused, Code: RefusedUnknownTask, Message: f.Message}
+	}
+	return Receipt{Disposition: Done, Result: out.Result, Failure: out.Failure}
 }

@@ -27,6 +27,7 @@ var situations = []situation{
 	{"idle", Idle, `inject p => IS+(next-step:p)`},
 	{"idle/flush", Idle, "hold\ninject p => IS+(next-step:p)"},
 	{"idle/broken", Idle, "hold\ninject p => IS+(next-step:p)\npersist fail\nrelease"},
+	{"idle/configuring", Idle, "inject p => IS+(next-step:p)\nconfigure {\"model\":\"m2\"}"},
 	{"maintaining", Maintaining, "inject p => IS+(next-step:p)\nmaintain t"},
 	{"maintaining/flush", Maintaining, "hold\ninject p => IS+(next-step:p)\nmaintain t"},
 	{"starting", Starting, "born start\ninject p => IS+(next-step:p)\nfollowup a => IS+(next-turn:a)"},
@@ -70,35 +71,38 @@ var everyInput = map[string]struct {
 	mostly string
 	but    map[string]string // situations, separated by commas
 }{
-	"Sent":          {handled, map[string]string{"closed": closed}},
-	"Removed":       {handled, map[string]string{"closed": closed}},
-	"Replaced":      {handled, map[string]string{"closed": closed}},
-	"Cleared":       {handled, map[string]string{"closed": closed}},
-	"Batch":         {handled, map[string]string{"closed": closed, "opening": invalid}},
-	"CancelAsked":   {handled, map[string]string{"birth,idle,idle/flush,idle/broken,idle/starting,idle/child,closed": noop}},
-	"DisposeAsked":  {handled, map[string]string{"closed": noop}},
-	"Decided":       {unasked, map[string]string{"tools/asking,tools/roll": handled, "closed": closed}},
-	"MaintainAsked": {busy, map[string]string{"idle,idle/flush,idle/broken,idle/starting,idle/child": handled, "closed": closed, "opening": invalid}},
-	"Born":          {dropped, map[string]string{"birth": handled, "opening": invalid}},
-	"StepDone":      {dropped, map[string]string{"step,step/settling": handled, "opening": invalid}},
-	"StepLost":      {dropped, map[string]string{"step,step/settling": handled, "opening": invalid}},
-	"ToolDone":      {dropped, map[string]string{"tools,tools/gating,tools/cleared,tools/posting": handled, "opening": invalid}},
-	"ToolLost":      {dropped, map[string]string{"tools,tools/gating,tools/cleared,tools/posting": handled, "opening": invalid}},
-	"HookDone":      {dropped, map[string]string{"starting,stopping": handled, "opening": invalid}},
-	"HookLost":      {dropped, map[string]string{"starting,stopping": handled, "opening": invalid}},
-	"MaintainDone":  {dropped, map[string]string{"maintaining": handled, "opening": invalid}},
-	"MaintainLost":  {dropped, map[string]string{"maintaining": handled, "opening": invalid}},
-	"Persisted":     {dropped, map[string]string{flushes: handled, "opening": invalid}},
-	"PersistFailed": {dropped, map[string]string{flushes: handled, "opening": invalid}},
-	"TimerFired":    {dropped, map[string]string{"idle/broken,retry,tools/asking,tools/roll": handled, "opening": invalid}},
-	"SpawnAsked":    {handled, map[string]string{"closed": closed, "opening": invalid}},
-	"ChildStarted":  {dropped, map[string]string{"idle/starting": handled, "opening": invalid}},
-	"ChildFailed":   {dropped, map[string]string{"idle/starting": handled, "opening": invalid}},
-	"ChildTold":     {dropped, map[string]string{"idle/starting,idle/child,tools/delegated,tools/looking": handled, "opening": invalid}},
-	"ChildClosed":   {dropped, map[string]string{"idle/child,tools/delegated": handled, "opening": invalid}},
-	"ChildSeen":     {dropped, map[string]string{"tools/looking": handled, "opening": invalid}},
-	"RollAsked":     {handled, map[string]string{"claiming/roll,tools/roll,closed": dropped, "opening": invalid}},
-	"Resumed":       {dropped, map[string]string{"idle/broken,claiming/roll,retry,tools/asking,tools/roll,tools/delegated,tools/looking,idle/child": handled, "opening": invalid}},
+	"Sent":           {handled, map[string]string{"closed": closed}},
+	"Removed":        {handled, map[string]string{"closed": closed}},
+	"Replaced":       {handled, map[string]string{"closed": closed}},
+	"Cleared":        {handled, map[string]string{"closed": closed}},
+	"Batch":          {handled, map[string]string{"closed": closed, "opening": invalid}},
+	"CancelAsked":    {handled, map[string]string{"birth,idle,idle/configuring,idle/flush,idle/broken,idle/starting,idle/child,closed": noop}},
+	"DisposeAsked":   {handled, map[string]string{"closed": noop}},
+	"Decided":        {unasked, map[string]string{"tools/asking,tools/roll": handled, "closed": closed}},
+	"MaintainAsked":  {busy, map[string]string{"idle,idle/configuring,idle/flush,idle/broken,idle/starting,idle/child": handled, "closed": closed, "opening": invalid}},
+	"ConfigureAsked": {handled, map[string]string{"closed": closed, "opening": invalid}},
+	"ConfigureDone":  {dropped, map[string]string{"idle/configuring": handled, "opening": invalid}},
+	"ConfigureLost":  {dropped, map[string]string{"idle/configuring": handled, "opening": invalid}},
+	"Born":           {dropped, map[string]string{"birth": handled, "opening": invalid}},
+	"StepDone":       {dropped, map[string]string{"step,step/settling": handled, "opening": invalid}},
+	"StepLost":       {dropped, map[string]string{"step,step/settling": handled, "opening": invalid}},
+	"ToolDone":       {dropped, map[string]string{"tools,tools/gating,tools/cleared,tools/posting": handled, "opening": invalid}},
+	"ToolLost":       {dropped, map[string]string{"tools,tools/gating,tools/cleared,tools/posting": handled, "opening": invalid}},
+	"HookDone":       {dropped, map[string]string{"starting,stopping": handled, "opening": invalid}},
+	"HookLost":       {dropped, map[string]string{"starting,stopping": handled, "opening": invalid}},
+	"MaintainDone":   {dropped, map[string]string{"maintaining": handled, "opening": invalid}},
+	"MaintainLost":   {dropped, map[string]string{"maintaining": handled, "opening": invalid}},
+	"Persisted":      {dropped, map[string]string{flushes: handled, "opening": invalid}},
+	"PersistFailed":  {dropped, map[string]string{flushes: handled, "opening": invalid}},
+	"TimerFired":     {dropped, map[string]string{"idle/broken,retry,tools/asking,tools/roll": handled, "opening": invalid}},
+	"SpawnAsked":     {handled, map[string]string{"closed": closed, "opening": invalid}},
+	"ChildStarted":   {dropped, map[string]string{"idle/starting": handled, "opening": invalid}},
+	"ChildFailed":    {dropped, map[string]string{"idle/starting": handled, "opening": invalid}},
+	"ChildTold":      {dropped, map[string]string{"idle/starting,idle/child,tools/delegated,tools/looking": handled, "opening": invalid}},
+	"ChildClosed":    {dropped, map[string]string{"idle/child,tools/delegated": handled, "opening": invalid}},
+	"ChildSeen":      {dropped, map[string]string{"tools/looking": handled, "opening": invalid}},
+	"RollAsked":      {handled, map[string]string{"claiming/roll,tools/roll,closed": dropped, "opening": invalid}},
+	"Resumed":        {dropped, map[string]string{"idle/broken,claiming/roll,retry,tools/asking,tools/roll,tools/delegated,tools/looking,idle/child": handled, "opening": invalid}},
 }
 
 const flushes = "idle/flush,maintaining/flush,claiming,step/long tail,draining,draining/failed"
@@ -196,7 +200,7 @@ func (w *world) verdict(in Input) string {
 	changed := before != asJSON(w.t, w.state())
 	var receipt *Receipt
 	for _, e := range effects {
-		if r, ok := e.(Reply); ok {
+		if r, ok := e.(Reply); ok && r.Ref == "r" {
 			receipt = &r.Receipt
 		}
 	}
@@ -308,6 +312,14 @@ func (w *world) inputOf(kind string, ids map[string]string) []Input {
 		return answer("maintain", func(id string) Input { return MaintainDone{ID: id, Out: w.failedTask(id)} })
 	case "MaintainLost":
 		return answer("maintain", func(id string) Input { return MaintainLost{ID: id, Why: LostExhausted} })
+	case "ConfigureAsked":
+		return []Input{ConfigureAsked{Ref: "r", Patch: json.RawMessage(`{"title":"t"}`)}}
+	case "ConfigureDone":
+		return answer("configure", func(id string) Input {
+			return ConfigureDone{ID: id, Out: work.ConfigureOut{Recorded: &work.Recorded{Spec: "s2"}}}
+		})
+	case "ConfigureLost":
+		return answer("configure", func(id string) Input { return ConfigureLost{ID: id} })
 	case "HookDone":
 		return answer("hook", func(id string) Input { return HookDone{ID: id} })
 	case "HookLost":

@@ -189,9 +189,11 @@ func (w *walker) noteAccepted(in Input, r Receipt) {
 }
 
 func (w *walker) request(ref string) Input {
-	switch w.r.IntN(28) {
+	switch w.r.IntN(30) {
 	case 26, 27:
 		return SpawnAsked{Ref: ref, Child: w.anySpawn()}
+	case 28, 29:
+		return ConfigureAsked{Ref: ref, Patch: json.RawMessage(`{"title":"t"}`)}
 	case 20, 21, 22, 23:
 		return w.anyDecision(ref)
 	case 24, 25:
@@ -296,6 +298,8 @@ func (w *walker) answer() {
 		w.answerHook(r)
 	case StartMaintain:
 		w.answerTask(r)
+	case StartConfigure:
+		w.configured([]string{"", "s2", "s3"}[w.r.IntN(3)], w.chance(2))
 	case StartPersist:
 		w.persisted(!w.chance(5))
 	case StartTimer:
@@ -315,6 +319,7 @@ func (w *walker) answer() {
 		w.feed(ToolDone{ID: r.id})
 		w.feed(HookDone{ID: r.id})
 		w.feed(MaintainDone{ID: r.id})
+		w.feed(ConfigureDone{ID: r.id})
 		w.feed(TimerFired{ID: r.id})
 		w.feed(ChildStarted{ID: r.id})
 		w.feed(ChildSeen{ID: r.id, Gone: true})
@@ -343,6 +348,11 @@ func (w *walker) answerHook(r *running) {
 		return
 	}
 	out := work.HookOut{Acts: w.anyActs(), Worker: work.Worker{Rules: 1}}
+	if w.chance(3) {
+		m := w.anyManifest()
+		m.Digest = fmt.Sprint(w.r.IntN(3))
+		out.Worker.Refresh = &m
+	}
 	if w.chance(5) {
 		out.Failure = &session.Failure{Code: "X", Message: "failed"}
 	}
@@ -562,6 +572,8 @@ func (w *walker) endOne() {
 	case StartHook:
 		w.drop(r)
 		w.feed(HookDone{ID: r.id})
+	case StartConfigure:
+		w.configured("s4", false)
 	case StartMaintain:
 		w.taskDone(1, work.MaintainOut{})
 	case StartChild:

@@ -28,6 +28,7 @@ import (
 //	tool|post ID ok|error CODE|failed [ctx=a,b] [concludes] [acts=…] [exclusive=c2] [skip] [projection]
 //	     [delegate=ID [keep] [deadline=MS]]
 //	grant|deny APPROVAL [req=R], maintain TASK [req=R] [args=N]
+//	configure PATCH [req=R], configured SPEC [rerouted], configured refused
 //	hook ok|fail CODE [acts=…], task ok|fail CODE [writes=N] [acts=…]
 //	lost step|hook|task|tool ID cancelled|exhausted|unavailable
 //	spawn ID [follows] [req=R], child ID started|failed CODE|idle|closed|terminated|seen|gone
@@ -37,6 +38,7 @@ import (
 //
 //	status A,B  notes N N  receipt D  open E E  stopped E E  pending step:a,b turn:c  phase P  closed [canceled]
 //	calls S,S  delay KIND MS  result JSON|CODE  children a,b  tells cancel a,dispose b  told idle,closed
+//	spec S: in force, with * if the next request is rerouted; base S, patch P: what is checked; manifest D: in force
 type script struct{ name, text string }
 
 func runScripts(t *testing.T, scripts []script) {
@@ -127,6 +129,16 @@ func (w *world) look(line string) bool {
 		if f := w.receipt.Failure; f != nil {
 			got += f.Code
 		}
+	case "spec":
+		if got = w.state().Spec; w.state().Rerouted {
+			got += "*"
+		}
+	case "base":
+		got = w.find("configure").effect.(StartConfigure).In.Base
+	case "patch":
+		got = string(w.find("configure").effect.(StartConfigure).In.Patch)
+	case "manifest":
+		got = w.state().Manifest.Digest
 	case "closed":
 		require.NotNil(w.t, w.closed, "%s\n%s", line, w.showPath())
 		if w.closed.Canceled {
@@ -287,6 +299,8 @@ func (w *world) act(line string) {
 			out.Failure = &session.Failure{Code: a.at(2), Message: "failed"}
 		}
 		w.feed(HookDone{ID: w.take("hook").id, Out: out})
+	case "configured":
+		w.configured(strings.TrimSuffix(a.at(1), "refused"), a.has("rerouted"))
 	case "task":
 		out := work.MaintainOut{Acts: parseActs(a.list("acts")), Result: json.RawMessage(`{"n":1}`), Worker: work.Worker{Rules: 1}}
 		if a.at(1) == "fail" {
@@ -367,6 +381,8 @@ func (w *world) input(a words, ref string) Input {
 		return DisposeAsked{Ref: ref, Request: req, Native: a.has("native")}
 	case "grant", "deny":
 		return Decided{Ref: ref, Request: req, ID: a.at(1), Grant: a.at(0) == "grant", By: "somebody", Reason: a.at(2)}
+	case "configure":
+		return ConfigureAsked{Ref: ref, Request: req, Patch: json.RawMessage(a.at(1))}
 	case "maintain":
 		in := MaintainAsked{Ref: ref, Request: req, Task: a.at(1)}
 		if n := a.num("args"); n > 0 {
@@ -538,6 +554,9 @@ func (w *world) lost(a words) {
 		return
 	case "hook":
 		w.feed(HookLost{ID: w.take("hook").id, Message: "gone"})
+		return
+	case "configure":
+		w.feed(ConfigureLost{ID: w.take("configure").id, Message: "gone"})
 		return
 	case "task":
 		w.feed(MaintainLost{ID: w.take("maintain").id, Why: Lost(a.at(2)), Message: "gone"})

@@ -46,6 +46,13 @@ type State struct {
 	Rules      int           `json:"rules"` // highest behaviour version a worker answered with
 	Manifest   work.Manifest `json:"manifest"`
 
+	Queue      string          `json:"queue,omitempty"`      // task queue of the activities; empty means the workflow's own
+	Metadata   json.RawMessage `json:"metadata,omitempty"`   // recorded at birth, for people and programs
+	Rerouted   bool            `json:"rerouted,omitempty"`   // the next request starts from the declared configuration
+	Refresh    *work.Manifest  `json:"refresh,omitempty"`    // goes for the next turn
+	Change     *work.Recorded  `json:"change,omitempty"`     // goes for the next turn
+	Configures []Configuring   `json:"configures,omitempty"` // changes a worker is to check; it works on the first
+
 	Log Log `json:"log"`
 
 	NextTurn     []Pending `json:"nextTurn,omitempty"`
@@ -154,6 +161,14 @@ type Maintenance struct {
 	Failure *session.Failure `json:"failure,omitempty"`
 }
 
+// A Configuring is a change of the recorded data that is being checked, or waits for that. See architecture A3.12.
+type Configuring struct {
+	ID      string          `json:"id,omitempty"` // of the effect that checks it
+	Ref     string          `json:"ref,omitempty"`
+	Request string          `json:"request,omitempty"`
+	Patch   json.RawMessage `json:"patch"`
+}
+
 // A CallState says how far a call is.
 type CallState string
 
@@ -211,7 +226,7 @@ func (s *State) Quiet() bool {
 }
 
 func (s *State) ident() work.Ident {
-	return work.Ident{Session: s.Session, Definition: s.Definition, Epoch: s.Epoch, Store: s.Store, Spec: s.Spec}
+	return work.Ident{Session: s.Session, Definition: s.Definition, Epoch: s.Epoch, Store: s.Store, Spec: s.Spec, Rules: s.Rules, Manifest: s.Manifest.Digest}
 }
 
 func (s *State) pending() int { return len(s.NextTurn) + len(s.NextStep) }

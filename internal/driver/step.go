@@ -52,6 +52,7 @@ func (d *Driver) stepIn(mode, lost string) work.StepIn {
 	return work.StepIn{
 		ID: s.Awaiting, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: d.proposed(), Attempt: s.Attempt,
 		Head: s.Log.Head, Tail: s.Log.lent(), Batch: slices.Clone(s.Batch), Owed: s.Owed, Assembly: s.Assembly, Lost: lost, Now: d.now,
+		Rerouted: s.Rerouted,
 	}
 }
 
@@ -86,6 +87,7 @@ func (d *Driver) onStepDone(in StepDone) {
 		s.Step, s.StepOpen = d.proposed(), true
 	}
 	if committed {
+		s.Rerouted = false // the last header says it now
 		d.settleBatch(out.Users)
 	}
 	d.acts(out.Acts)
@@ -95,6 +97,9 @@ func (d *Driver) onStepDone(in StepDone) {
 // learn notes what a worker says of itself. See architecture A3.12.
 func (d *Driver) learn(w work.Worker, model string) {
 	d.state.Rules = max(d.state.Rules, w.Rules)
+	if w.Refresh != nil && w.Refresh.Digest != d.state.Manifest.Digest {
+		d.state.Refresh = w.Refresh // from the next turn on
+	}
 	if model != "" {
 		d.state.Model = model
 	}

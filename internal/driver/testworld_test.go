@@ -299,6 +299,12 @@ func (w *world) carryOut(effects []Effect) {
 			w.tellChild(e)
 		case TellParent:
 			w.told = append(w.told, map[bool]string{true: "closed", false: "idle"}[e.Closed])
+		case StartConfigure:
+			if w.find("configure") != nil {
+				w.failf("two changes are checked at once")
+			}
+			w.start(e.In.ID, e)
+		case Recorded:
 		case CancelEffect:
 			w.cancelEffect(e.ID)
 		case Reply:
@@ -562,13 +568,13 @@ func (w *world) checkList(name string, logged []session.Message, held []Pending)
 	}
 }
 
-// checkQuiet: an agent that says it is idle has nothing in flight but the timer of a failed flush, and one that is not
-// waits for something.
+// checkQuiet: an agent that says it is idle has nothing in flight but the timer of a failed flush and a change that is
+// being checked, and one that is not waits for something.
 func (w *world) checkQuiet() {
 	busy := false
 	for _, r := range w.open {
 		switch e := r.effect.(type) {
-		case StartChild, LookAtChild: // the agent's own work does not wait for them
+		case StartChild, LookAtChild, StartConfigure: // the agent's own work does not wait for them
 		case StartTimer:
 			busy = busy || e.ID == w.state().Awaiting
 		default:
@@ -849,6 +855,17 @@ func (w *world) taskDone(n int, out work.MaintainOut) {
 		out.Head = w.head()
 	}
 	w.feed(MaintainDone{ID: r.id, Out: out})
+}
+
+// configured answers the open check of a change; without a spec it is refused.
+func (w *world) configured(spec string, rerouted bool) {
+	w.t.Helper()
+	r := w.take("configure")
+	out := work.ConfigureOut{Code: work.ErrInvalidSpec, Message: "no"}
+	if spec != "" {
+		out = work.ConfigureOut{Recorded: &work.Recorded{Spec: spec, Rerouted: rerouted}}
+	}
+	w.feed(ConfigureDone{ID: r.id, Out: out})
 }
 
 // tool returns the open effect of a call.

@@ -59,6 +59,7 @@ func (d *Driver) openTurn() bool {
 		s.Phase, s.Normal = Draining, false
 		return true
 	}
+	d.adopt()
 	s.Turn++
 	s.TurnOpen, s.First = true, true
 	s.Step, s.Normal = 0, false
@@ -79,10 +80,10 @@ func (d *Driver) propose() bool {
 		return false
 	case s.Log.Bytes > work.TailLimit:
 		return d.shorten()
-	case s.Roll && len(s.Log.Tail) > 0 && s.Log.Broken == "":
+	case s.rolls() && len(s.Log.Tail) > 0 && s.Log.Broken == "":
 		d.persist(false)
 		return false
-	case s.Roll && !d.meetsChild(): // else at the next moment
+	case s.rolls() && !d.meetsChild(): // else at the next moment
 		s.Rolling = true
 		return false
 	}
