@@ -156,8 +156,12 @@ func (a *Activities) known() string {
 	return strings.Join(names, ", ")
 }
 
-// enter checks that this worker may work for the agent: same store, current epoch, known definition.
+// enter checks that this worker may work for the agent: not older than its state, same store, current epoch, known
+// definition.
 func (a *Activities) enter(ctx context.Context, id work.Ident) (*kind, error) {
+	if id.Rules > work.Rules {
+		return nil, final{fmt.Errorf("%s: agent %s goes by rules %d, this worker knows %d: a newer worker must take it", work.ErrWorkerTooOld, id.Session, id.Rules, work.Rules)}
+	}
 	k, err := a.kind(id.Definition)
 	if err != nil {
 		return nil, err
@@ -183,8 +187,22 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 
 func (a *Activities) now() int64 { return a.Clock().UnixMilli() }
 
-func (a *Activities) worker(k *kind) work.Worker {
-	return work.Worker{Rules: work.Rules, Manifest: k.manifest.Digest}
+// worker is what an answer says of this worker; with the whole manifest for a state that goes by another one. See
+// architecture A3.12.
+func (a *Activities) worker(k *kind, id work.Ident) work.Worker {
+	w := work.Worker{Rules: work.Rules, Manifest: k.manifest.Digest}
+	if id.Manifest != "" && id.Manifest != w.Manifest {
+		m := a.manifest(k)
+		w.Refresh = &m
+	}
+	return w
+}
+
+// manifest is the definition's, completed by what the worker knows of itself and its server.
+func (a *Activities) manifest(k *kind) work.Manifest {
+	m := k.manifest
+	m.Profile, m.Attributes, m.Refreshes = a.Profile, a.Attributes, true
+	return m
 }
 
 func sleep(ctx context.Context, d time.Duration) {

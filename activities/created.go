@@ -91,7 +91,7 @@ func (a *Activities) hook(ctx context.Context, in work.HookIn) (work.HookOut, er
 			return work.HookOut{}, stopped
 		}
 	}
-	out := work.HookOut{Worker: a.worker(k)}
+	out := work.HookOut{Worker: a.worker(k, in.Ident)}
 	if failure != nil {
 		out.Failure = failureOf(failure)
 	}

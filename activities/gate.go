@@ -144,11 +144,6 @@ func (c *call) materialise(ctx context.Context) (call plugin.ToolCall, invalid *
 	return call, nil, nil
 }
 
-// watched reports whether anybody wants to know for which agent a call is made.
-func (k *kind) watched() bool {
-	return k.gated() || k.posted() || k.Hide != nil || len(k.ToolExecute)+len(k.ToolResult) > 0
-}
-
 // declaredView is the view outside of a request: its route is the one the agent declares.
 func (a *Activities) declaredView(ctx context.Context, k *kind, id work.Ident, turn, step int) (plugin.View, error) {
 	spec, err := a.spec(ctx, id.Spec)

@@ -1,9 +1,11 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -81,7 +83,9 @@ func InputsOf(c signals.Create, acts []AcceptedAct, id func(n int) string) LastI
 type inputReader struct {
 	id   func(n int) string // of the n-th message without one
 	made int                // messages without an id so far
-	out  LastInputs
+
+	requests []string // changes of the recorded data so far
+	out      LastInputs
 }
 
 func (r *inputReader) event(e *historypb.HistoryEvent) {
@@ -114,6 +118,10 @@ func (r *inputReader) started(args *commonpb.Payloads) {
 	var start struct {
 		signals.Create
 		State *struct {
+			Spec   string `json:"spec"`
+			Change struct {
+				Spec string `json:"spec"`
+			} `json:"change"`
 			Log struct {
 				Tail    []session.Record `json:"tail"`
 				Waiting []session.Record `json:"waiting"`
@@ -126,6 +134,7 @@ func (r *inputReader) started(args *commonpb.Payloads) {
 			r.first(start.Create)
 			return
 		}
+		r.out.Spec = cmp.Or(start.State.Change.Spec, start.State.Spec)
 		r.out.Carried = append(start.State.Log.Tail, start.State.Log.Waiting...)
 	}
 }
@@ -160,6 +169,10 @@ func (r *inputReader) act(name string, raw json.RawMessage) {
 		if s, err := signals.DecodeSpawn(raw); err == nil && s.ID == "" {
 			r.made++ // the child's id
 		}
+	case signals.ConfigureAct:
+		if c, err := signals.DecodeConfigure(raw); err == nil {
+			r.configured(c)
+		}
 	case signals.BatchActs:
 		if b, err := signals.DecodeBatch(raw); err == nil {
 			r.batch(b)
@@ -173,6 +186,15 @@ func (r *inputReader) sent(s signals.Send) {
 		r.made++
 	}
 	r.out.Sent = append(r.out.Sent, SentInput{Message: s.Message(r.id(r.made)), Target: s.Target})
+}
+
+// configured notes a change of the recorded data; one that was sent again changes nothing.
+func (r *inputReader) configured(c signals.Configure) {
+	if c.RequestID != "" && slices.Contains(r.requests, c.RequestID) {
+		return
+	}
+	r.requests = append(r.requests, c.RequestID)
+	r.out.Changes = append(r.out.Changes, c.Patch())
 }
 
 func (r *inputReader) removed(id string) {

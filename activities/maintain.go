@@ -24,9 +24,6 @@ func (a *Activities) Maintain(ctx context.Context, in work.MaintainIn) (work.Mai
 	return out, nil
 }
 
-// CodeUnknownTask is the failure of a task that this worker does not know.
-const CodeUnknownTask = "UNKNOWN_TASK"
-
 // MaxTaskResult bounds the encoded result of a maintenance task, in bytes.
 const MaxTaskResult = 64 << 10
 
@@ -45,7 +42,7 @@ func (a *Activities) maintain(ctx context.Context, in work.MaintainIn) (out work
 	if out, err = a.runTask(ctx, k, in); err != nil {
 		return out, err
 	}
-	out.Echo, out.Worker = echo, a.worker(k)
+	out.Echo, out.Worker = echo, a.worker(k, in.Ident)
 	if err := a.probe(ctx, "task/written", in.Ident.Session, in.Turn, 0, 1); err != nil {
 		return out, err
 	}
@@ -117,7 +114,7 @@ func (a *Activities) perform(ctx context.Context, k *kind, in work.MaintainIn, l
 		return a.compact(ctx, k, in, l)
 	}
 	if task == nil {
-		return nil, failureError{session.Failure{Code: CodeUnknownTask, Message: fmt.Sprintf("no maintenance task is named %.80q on this worker", in.Task)}}
+		return nil, failureError{session.Failure{Code: work.CodeUnknownTask, Message: fmt.Sprintf("no maintenance task is named %.80q on this worker", in.Task)}}
 	}
 	view, err := a.declaredView(ctx, k, in.Ident, in.Turn, 0)
 	if err != nil {

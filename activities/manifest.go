@@ -67,6 +67,7 @@ type features struct {
 	Tasks       []string
 	Hides       bool
 	Compaction  *plugin.Compaction
+	Params      json.RawMessage `json:",omitempty"`
 }
 
 type sectionFeature struct {
@@ -87,7 +88,7 @@ type toolFeature struct {
 func digest(d *plugin.Definition, set *tools.Set) string {
 	f := features{
 		Name: d.Name, Route: declaredConfig(d, work.Spec{}), ToolOrder: d.ToolOrder, MaxParallel: d.MaxParallelTools,
-		Gates: gateCounts(d), Approval: d.Approval, MaxResult: d.MaxResultBytes, Tasks: taskNames(d), Hides: d.Hide != nil, Compaction: d.Compaction,
+		Gates: gateCounts(d), Approval: d.Approval, MaxResult: d.MaxResultBytes, Tasks: taskNames(d), Hides: d.Hide != nil, Compaction: d.Compaction, Params: d.Params,
 	}
 	for _, s := range d.Sections {
 		f.Sections = append(f.Sections, sectionFeature{s.Name, s.Text, s.Order, s.Render != nil, s.Complete})

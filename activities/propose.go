@@ -16,7 +16,7 @@ func (s *step) propose(ctx context.Context) (*work.StepOut, error) {
 	if out, err := s.check(ctx); out != nil || err != nil {
 		return out, err
 	}
-	seed := s.state.SeedConfig(s.declared())
+	seed := s.seed()
 	config, err := s.kind.DecideRequest(s.acts.at(ctx, s.atAttempt("request")), plugin.RequestProposal{View: s.view(), Config: seed})
 	if err != nil {
 		return s.fail(ctx, err)

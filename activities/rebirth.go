@@ -23,9 +23,11 @@ type InputReader interface {
 
 // LastInputs is what the history of a closed run holds of its inbox.
 type LastInputs struct {
-	Create  signals.Create   // what the agent was created with
-	Carried []session.Record // events that an earlier run handed over and no segment holds
-	Sent    []SentInput      // messages in the order of the history; removed ones are left out
+	Create  signals.Create    // what the agent was created with
+	Spec    string            // digest of the recorded data that an earlier run handed over
+	Changes []json.RawMessage // of the recorded data, in the order of the history
+	Carried []session.Record  // events that an earlier run handed over and no segment holds
+	Sent    []SentInput       // messages in the order of the history; removed ones are left out
 
 	Known bool // whether the run could still say where its log ended
 	Head  work.Head
@@ -53,10 +55,16 @@ func (a *Activities) setupAgain(ctx context.Context, in work.SetupIn) (work.Setu
 		if last, err = a.lastInputs(ctx, in); err != nil {
 			return work.SetupOut{}, err
 		}
-		in.Spec = specAgain(in.Spec, last.Create)
+		if in.Spec, err = a.specAgain(ctx, in.Spec, last); err != nil {
+			return work.SetupOut{}, err
+		}
 		begin, source = func(ctx context.Context, in work.SetupIn) (*work.Inherited, error) { return a.resumed(ctx, in, last) }, sourceResume
 	}
-	if err := a.checkSpec(in.Spec); err != nil {
+	check := a.checkSpec
+	if in.Resume != nil { // the rest was checked before, and a later deployment may have gone on
+		check = a.checkRoute
+	}
+	if err := check(k, in.Spec); err != nil {
 		return work.SetupOut{}, a.refuse(work.ErrInvalidSpec, err)
 	}
 	acts, err := a.announce(ctx, k, in, session.Header{ID: in.Ident.Session})
@@ -76,13 +84,36 @@ func (a *Activities) setupAgain(ctx context.Context, in work.SetupIn) (work.Setu
 	return out, nil
 }
 
-// specAgain is what the agent was created with, as far as the closed run's history still knows.
-func specAgain(given work.Spec, c signals.Create) work.Spec {
-	if c.Definition == "" {
-		return given
+// specAgain is the recorded data the agent had last, as far as the closed run's history still knows: what it was created
+// with, or what an earlier run handed over, and the changes since. Those that were refused are refused again.
+func (a *Activities) specAgain(ctx context.Context, given work.Spec, last LastInputs) (work.Spec, error) {
+	k, err := a.kind(given.Definition)
+	if err != nil || last.Create.Definition == "" {
+		return given, err
 	}
-	return work.Spec{Definition: given.Definition, Title: c.Title, Provider: c.Provider, Model: c.Model,
-		ReasoningEffort: c.ReasoningEffort, MaxTokens: c.MaxTokens, CWD: given.CWD, Parent: c.Parent}
+	spec, err := specOf(last.Create)
+	if last.Spec != "" {
+		spec, err = a.spec(ctx, last.Spec)
+	}
+	if err != nil {
+		return given, err
+	}
+	for _, change := range last.Changes {
+		if changed, err := patched(spec, change); err == nil && a.checkSpec(k, changed) == nil {
+			spec = changed
+		}
+	}
+	spec.Definition, spec.CWD = given.Definition, given.CWD
+	return spec, nil
+}
+
+// specOf is the recorded data that an agent is created with: both name their fields alike.
+func specOf(c signals.Create) (s work.Spec, err error) {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return s, fmt.Errorf("what the agent was created with: %w", err)
+	}
+	return s, json.Unmarshal(raw, &s)
 }
 
 // lastInputs asks the history of the closed run, if there is one.

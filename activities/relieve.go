@@ -42,7 +42,7 @@ func (s *step) relieve(ctx context.Context, in plugin.PreStep, next func(context
 
 // relievePressure compacts if the request would fill too much of the window.
 func (s *step) relievePressure(ctx context.Context, batch []session.Message) (rewritten bool, err error) {
-	c := s.compaction("pressure", s.state.SeedConfig(s.declared()))
+	c := s.compaction("pressure", s.seed())
 	c.window = s.windowOf(ctx, s.state, c.route)
 	req := llm.Request{System: s.asm.System, Tools: s.asm.Tools, Messages: append(s.state.Messages(), batch...)}
 	if s.snapshot != nil {
@@ -136,7 +136,7 @@ func (a *Activities) compact(ctx context.Context, k *kind, in work.MaintainIn, l
 	}
 	c := &compaction{
 		Activities: a, options: k.Compaction.WithDefaults(), session: in.Ident.Session, why: "manual",
-		route: l.state.SeedConfig(declaredConfig(k.Definition, spec)), total: requestSize(RequestAt(l.state, in.Ident.Session)),
+		route: seedConfig(l.state, declaredConfig(k.Definition, spec), in.Rerouted), total: requestSize(RequestAt(l.state, in.Ident.Session)),
 		log: ledger{
 			head: store.Head(in.Head), pending: func() []session.Record { return l.records },
 			state: l.State, add: l.add,

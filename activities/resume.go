@@ -44,7 +44,7 @@ const maxLosses = 5
 // again is the answer of an execution that nobody heard.
 func (s *step) again(out work.StepOut) *work.StepOut {
 	out.Echo = s.echo()
-	out.Worker = s.worker(s.kind)
+	out.Worker = s.worker(s.kind, s.in.Ident)
 	return &out
 }
 

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/everturn/everturn/internal/store"
@@ -40,7 +38,7 @@ func (a *Activities) setup(ctx context.Context, in work.SetupIn) (work.SetupOut,
 	if err != nil {
 		return work.SetupOut{}, err
 	}
-	if err := a.checkSpec(in.Spec); err != nil {
+	if err := a.checkSpec(k, in.Spec); err != nil {
 		return work.SetupOut{}, a.refuse(work.ErrInvalidSpec, err)
 	}
 	header, err := a.header(ctx, in)
@@ -61,33 +59,10 @@ func (a *Activities) setup(ctx context.Context, in work.SetupIn) (work.SetupOut,
 // born is what every birth answers.
 func (a *Activities) born(k *kind, in work.SetupIn, spec string, acts []work.Act) work.SetupOut {
 	config := declaredConfig(k.Definition, in.Spec)
-	manifest := k.manifest
-	manifest.Profile, manifest.Attributes = a.Profile, a.Attributes
 	return work.SetupOut{
 		Spec: spec, Store: a.Store.ID(), Model: config.Provider + "/" + config.Model,
-		Manifest: manifest, Acts: acts, Worker: a.worker(k),
+		Manifest: a.manifest(k), Acts: acts, Recorded: recordedOf(spec, in.Spec), Worker: a.worker(k, in.Ident),
 	}
-}
-
-// checkSpec names the field that is wrong and what would be right. See spec §6.1.1, C-100.
-func (a *Activities) checkSpec(s work.Spec) error {
-	if s.MaxTokens < 0 {
-		return fmt.Errorf("maxTokens is %d: use a positive number, or leave it out for the definition's", s.MaxTokens)
-	}
-	if names := a.Registry.Names(); s.Provider != "" && !slices.Contains(names, s.Provider) {
-		return fmt.Errorf("provider %q is not registered with this worker, which has %s", s.Provider, orNone(names))
-	}
-	if len(s.Params) > 0 && !json.Valid(s.Params) {
-		return errors.New("params is not valid JSON")
-	}
-	return nil
-}
-
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
 }
 
 // birth writes what must exist before the agent does. A taken epoch or another header refuses.

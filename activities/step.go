@@ -81,7 +81,7 @@ func (a *Activities) openStep(ctx context.Context, in work.StepIn) (*step, error
 	}
 	again := in.Attempt > 1
 	return &step{
-		Activities: a, in: in, kind: k, spec: spec, exec: a.Execution(ctx),
+		Activities: a, in: in, kind: k.of(spec), spec: spec, exec: a.Execution(ctx),
 		head: in.Head, entered: again, committed: again,
 		acts: &collector{session: in.Ident.Session, definition: k.Name, place: fmt.Sprintf("%d.%d", in.Turn, in.Step)},
 	}, nil
@@ -251,7 +251,7 @@ func (s *step) answer(ctx context.Context, out work.StepOut) (*work.StepOut, err
 	out.Assembly = s.asmHash
 	out.Acts = slices.Concat(s.earlier, acts)
 	out.Execution = s.exec
-	out.Worker = s.worker(s.kind)
+	out.Worker = s.worker(s.kind, s.in.Ident)
 	return &out, nil
 }
 
@@ -259,11 +259,22 @@ func (s *step) answer(ctx context.Context, out work.StepOut) (*work.StepOut, err
 func (s *step) echo() work.Echo { return work.EchoOf(s.in.Head.Count, s.in.Tail) }
 
 func (s *step) view() plugin.View {
-	seed := s.state.SeedConfig(s.declared())
+	seed := s.seed()
 	return plugin.View{
 		Session: s.in.Ident.Session, Turn: s.in.Turn, Step: s.in.Step,
 		Provider: seed.Provider, Model: seed.Model, CWD: s.spec.CWD, Params: s.spec.Params,
 	}
+}
+
+// seed is the configuration that the request starts from. One that was declared anew counts for the next request, whatever
+// the last header says. See spec §4.5.1.
+func (s *step) seed() session.CallConfig { return seedConfig(s.state, s.declared(), s.in.Rerouted) }
+
+func seedConfig(st *session.State, declared session.CallConfig, rerouted bool) session.CallConfig {
+	if rerouted {
+		return declared
+	}
+	return st.SeedConfig(declared)
 }
 
 // declared is the agent's own configuration: the definition's, overridden by what it was created with.

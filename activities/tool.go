@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/everturn/everturn/internal/work"
@@ -35,7 +36,7 @@ func (a *Activities) tool(ctx context.Context, in work.ToolIn) (work.ToolOut, er
 		return work.ToolOut{}, err
 	}
 	out.Exclusive = c.exclusive(ctx)
-	out.Worker = a.worker(c.kind)
+	out.Worker = a.worker(c.kind, in.Ident)
 	return out, nil
 }
 
@@ -48,7 +49,7 @@ type call struct {
 	exec int
 	acts *collector
 
-	shown plugin.View     // what gates and listeners may know, if there are any
+	shown plugin.View     // what gates and listeners may know
 	raw   string          // arguments, once they were read
 	whole session.Content // of the result, if the answer holds only its reference
 }
@@ -58,12 +59,12 @@ func (a *Activities) openCall(ctx context.Context, in work.ToolIn) (*call, error
 	if err != nil {
 		return nil, err
 	}
-	c := &call{Activities: a, in: in, kind: k, exec: a.Execution(ctx)}
-	if k.watched() {
-		if c.shown, err = a.declaredView(ctx, k, in.Ident, in.Turn, in.Step); err != nil {
-			return nil, err
-		}
+	spec, err := a.spec(ctx, in.Ident.Spec)
+	if err != nil {
+		return nil, err
 	}
+	k = k.of(spec)
+	c := &call{Activities: a, in: in, kind: k, exec: a.Execution(ctx), shown: viewOf(k, spec, in.Ident.Session, in.Turn, in.Step)}
 	c.tool, _ = k.tool(c.shown, in.Call.Name)
 	c.acts = &collector{session: in.Ident.Session, definition: k.Name, place: c.place()}
 	return c, nil
@@ -206,7 +207,7 @@ var errToolTimeout = errors.New("the tool ran out of time")
 func (c *call) equip(ctx context.Context) context.Context {
 	ctx = c.acts.at(ctx, "tool")
 	return tools.WithCall(ctx, tools.Call{
-		Session: c.in.Ident.Session, Turn: c.in.Turn, Step: c.in.Step, ID: c.in.Call.ID, Key: c.in.Key, Try: c.exec,
+		Session: c.in.Ident.Session, Turn: c.in.Turn, Step: c.in.Step, ID: c.in.Call.ID, Key: c.in.Key, Try: c.exec, Params: slices.Clone(c.shown.Params),
 	})
 }
 

@@ -41,6 +41,10 @@ type Definition struct {
 	Variables map[string]Variable
 	Contexts  []RuntimeContext
 
+	// Params is the JSON Schema of the parameters that an agent is created with; nil: any object. What was recorded is not
+	// checked again when a later deployment changes the schema.
+	Params json.RawMessage
+
 	Tools            []*tools.Tool
 	ToolOrder        []string // names with one "*" for the rest; empty means by name
 	MaxParallelTools int      // calls in flight, 0 means 10
@@ -131,6 +135,11 @@ func (d *Definition) validateRest() error {
 	}
 	if a := d.Approval; a != nil && a.Deadline < 0 {
 		return fmt.Errorf("definition %s: Approval.Deadline is %v: use a positive duration, or 0 for none", d.Name, a.Deadline)
+	}
+	if d.Params != nil {
+		if _, err := tools.ReadSchema(d.Params); err != nil {
+			return fmt.Errorf("definition %s: Params: %w", d.Name, err)
+		}
 	}
 	return d.validateTasks()
 }

@@ -1,6 +1,9 @@
 package tools
 
-import "context"
+import (
+	"context"
+	"encoding/json"
+)
 
 // A Call identifies the running call.
 type Call struct {
@@ -10,6 +13,8 @@ type Call struct {
 	ID      string // the model's call id
 	Key     string // idempotency key, stable over retries and rollovers
 	Try     int    // execution number, from 1
+
+	Params json.RawMessage // recorded at Create, for the agent; nil: none
 }
 
 type callKey struct{}
