@@ -201,6 +201,16 @@ func (a *Agent) Maintain(ctx context.Context, task string, args json.RawMessage)
 	return r.Result, err
 }
 
+// Configure changes the recorded data of the agent, from its next turn on. A change that the definition does not take is
+// a [*RefusedError] with the code INVALID_SPEC, and changes nothing. See architecture A3.12.
+func (a *Agent) Configure(ctx context.Context, c signals.Configure) error {
+	if c.RequestID == "" {
+		c.RequestID = uuid.NewString()
+	}
+	_, err := a.Act(ctx, signals.ConfigureAct, c)
+	return err
+}
+
 // maintained waits for the result of a task that was asked for.
 func (a *Agent) maintained(ctx context.Context, in signals.Maintain) (r signals.Receipt, err error) {
 	err = a.poll(ctx, func() (bool, error) {

@@ -48,6 +48,8 @@ type Listed struct {
 	Parent     string    `json:"parent,omitempty"`
 	Turn       int64     `json:"turn"`
 	Started    time.Time `json:"started"`
+
+	Metadata map[string]string `json:"metadata,omitempty"` // recorded
 }
 
 // The errors a caller can tell apart.

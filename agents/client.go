@@ -52,6 +52,12 @@ type CreateOptions struct {
 
 	Parent           string // session id of the live agent that starts this one and owns it; none for a root
 	CancelWithParent bool   // a cancel of the parent's work cancels the child's too, with cause parent
+
+	Params   json.RawMessage     // an object, for prompt parts, gates, hooks and tools; the definition may say what it must hold
+	Sections []signals.Section   // of the system prompt, for this agent alone
+	Tools    *signals.ToolFilter // nil: all of the definition's
+	Queue    string              // task queue of its activities; its own if empty
+	Metadata map[string]string   // for people and programs; the model does not see it
 }
 
 // Create starts an agent and returns when it is born. If it cannot be, the error is a [*CreateError] and the id is free
@@ -92,8 +98,7 @@ func (c *Client) Start(ctx context.Context, o CreateOptions) (*Agent, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("create agent %s: %w", o.ID, err)
 	}
-	create := signals.Create{Definition: o.Definition, Title: o.Title, Provider: o.Provider, Model: o.Model,
-		ReasoningEffort: o.ReasoningEffort, MaxTokens: o.MaxTokens, CWD: o.CWD}
+	create := o.create()
 	var err error
 	if o.Parent != "" {
 		err = c.spawn(ctx, o, create)
@@ -165,7 +170,20 @@ func (o *CreateOptions) LimitTokens(n int) error {
 	return nil
 }
 
+func (o CreateOptions) create() signals.Create {
+	return signals.Create{Definition: o.Definition, Title: o.Title, Provider: o.Provider, Model: o.Model,
+		ReasoningEffort: o.ReasoningEffort, MaxTokens: o.MaxTokens, CWD: o.CWD,
+		Params: o.Params, Sections: o.Sections, Tools: o.Tools, Queue: o.Queue, Metadata: o.Metadata}
+}
+
+// validate refuses what could not even be sent; the rest is for the worker to say, who knows the definition.
 func (o CreateOptions) validate() error {
+	if o.Params != nil && !json.Valid(o.Params) {
+		return &CreateError{Code: signals.ErrInvalidSpec, Message: "params: not valid JSON"}
+	}
+	if raw, err := json.Marshal(o.create()); err != nil || len(raw) > signals.MaxRecorded {
+		return &CreateError{Code: signals.ErrInvalidSpec, Message: fmt.Sprintf("the recorded data takes %d bytes: at most %d are kept (store what is large and record where it is)", len(raw), signals.MaxRecorded)}
+	}
 	switch {
 	case !session.ValidID(o.ID):
 		return &CreateError{Code: signals.ErrInvalid, Message: "the id must be 1–200 characters without control characters"}

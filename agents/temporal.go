@@ -167,6 +167,7 @@ func listed(info *workflowpb.WorkflowExecutionInfo) Listed {
 	read(attrs[signals.AttrModel], &l.Model)
 	read(attrs[signals.AttrParent], &l.Parent)
 	read(attrs[signals.AttrTurn], &l.Turn)
+	read(info.GetMemo().GetFields()[signals.MemoMetadata], &l.Metadata)
 	return l
 }
 

@@ -35,7 +35,7 @@ func (a *agent) spill(in work.SpillIn) (out work.SpillOut, err error) {
 
 func (a *agent) ident() work.Ident {
 	s := a.driver.State()
-	return work.Ident{Session: s.Session, Definition: s.Definition, Epoch: s.Epoch, Store: s.Store, Spec: s.Spec}
+	return work.Ident{Session: s.Session, Definition: s.Definition, Epoch: s.Epoch, Store: s.Store, Spec: s.Spec, Rules: s.Rules, Manifest: s.Manifest.Digest}
 }
 
 // cause unwraps the error an activity returned from what the SDK puts around it.

@@ -17,6 +17,7 @@ import (
 //	Tool          10 s / 60 s          its own    24 h
 //	Hook          10 s / 60 s          10 min       1 h
 //	Maintain      10 s / 60 s          1 h          24 h
+//	Configure     –                    1 min      10 min
 //	Persist       –                    10 s       30 s     local
 //	Spill         –                    10 s       30 s     local
 //	CancelReason  –                    1 s        2 s
@@ -86,6 +87,23 @@ func hookOptions(profile string, in work.HookIn) workflow.ActivityOptions {
 func maintainOptions(profile string, in work.MaintainIn) workflow.ActivityOptions {
 	return workflow.ActivityOptions{StartToCloseTimeout: time.Hour, ScheduleToCloseTimeout: 24 * time.Hour, HeartbeatTimeout: effectHeartbeat(profile),
 		WaitForCancellation: true, RetryPolicy: infrastructure(), Summary: short("maintain · " + in.Task)}
+}
+
+func configureOptions() workflow.ActivityOptions {
+	return workflow.ActivityOptions{StartToCloseTimeout: time.Minute, ScheduleToCloseTimeout: 10 * time.Minute,
+		RetryPolicy: infrastructure(), Summary: "check and store the changed data"}
+}
+
+// placed lets an activity run on the agent's own task queue, if it has one and the activity has none.
+func placed(queue string, o workflow.ActivityOptions) workflow.ActivityOptions {
+	if o.TaskQueue == "" {
+		o.TaskQueue = queue
+	}
+	return o
+}
+
+func (a *agent) placed(o workflow.ActivityOptions) workflow.ActivityOptions {
+	return placed(a.driver.State().Queue, o)
 }
 
 // effectHeartbeat is the heartbeat timeout of whatever may have effects: a missed one must be a lost worker.

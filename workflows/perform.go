@@ -38,6 +38,10 @@ func (a *agent) perform(effects []driver.Effect) {
 			a.lookAtChild(e)
 		case driver.TellParent:
 			a.tellParent(e)
+		case driver.StartConfigure:
+			a.configure(e)
+		case driver.Recorded:
+			a.memo(e)
 		case driver.CancelEffect:
 			a.cancelEffect(e.ID)
 		case driver.Reply:
@@ -90,7 +94,7 @@ func (a *agent) cancelEffect(id string) {
 const setupID = "setup"
 
 func (a *agent) setup(e driver.StartSetup) {
-	ctx := workflow.WithActivityOptions(a.cancellable(setupID), setupOptions())
+	ctx := workflow.WithActivityOptions(a.cancellable(setupID), placed(e.In.Spec.Queue, setupOptions()))
 	f := workflow.ExecuteActivity(ctx, work.Setup, e.In)
 	a.await("setup", setupID, func(ctx workflow.Context) driver.Input {
 		var out work.SetupOut
@@ -120,7 +124,7 @@ func stillborn(err error) error {
 }
 
 func (a *agent) step(e driver.StartStep) {
-	ctx := workflow.WithActivityOptions(a.cancellable(e.In.ID), stepOptions(a.profile(), e.In, a.driver.State().Model))
+	ctx := workflow.WithActivityOptions(a.cancellable(e.In.ID), a.placed(stepOptions(a.profile(), e.In, a.driver.State().Model)))
 	f := workflow.ExecuteActivity(ctx, work.Step, e.In)
 	a.await("step", e.In.ID, func(ctx workflow.Context) driver.Input {
 		var out work.StepOut
@@ -132,7 +136,7 @@ func (a *agent) step(e driver.StartStep) {
 }
 
 func (a *agent) tool(e driver.StartTool) {
-	ctx := workflow.WithActivityOptions(a.cancellable(e.In.ID), toolOptions(a.profile(), e.In))
+	ctx := workflow.WithActivityOptions(a.cancellable(e.In.ID), a.placed(toolOptions(a.profile(), e.In)))
 	f := workflow.ExecuteActivity(ctx, work.Tool, e.In)
 	a.await("tool", e.In.ID, func(ctx workflow.Context) driver.Input {
 		var out work.ToolOut
@@ -144,7 +148,7 @@ func (a *agent) tool(e driver.StartTool) {
 }
 
 func (a *agent) hook(e driver.StartHook) {
-	ctx := workflow.WithActivityOptions(a.cancellable(e.In.ID), hookOptions(a.profile(), e.In))
+	ctx := workflow.WithActivityOptions(a.cancellable(e.In.ID), a.placed(hookOptions(a.profile(), e.In)))
 	f := workflow.ExecuteActivity(ctx, work.Hook, e.In)
 	a.await("hook", e.In.ID, func(ctx workflow.Context) driver.Input {
 		var out work.HookOut
@@ -156,7 +160,7 @@ func (a *agent) hook(e driver.StartHook) {
 }
 
 func (a *agent) maintain(e driver.StartMaintain) {
-	ctx := workflow.WithActivityOptions(a.cancellable(e.In.ID), maintainOptions(a.profile(), e.In))
+	ctx := workflow.WithActivityOptions(a.cancellable(e.In.ID), a.placed(maintainOptions(a.profile(), e.In)))
 	f := workflow.ExecuteActivity(ctx, work.Maintain, e.In)
 	a.await("maintain", e.In.ID, func(ctx workflow.Context) driver.Input {
 		var out work.MaintainOut
@@ -164,6 +168,19 @@ func (a *agent) maintain(e driver.StartMaintain) {
 			return driver.MaintainLost{ID: e.In.ID, Why: why(err), Message: cause(err).Error()}
 		}
 		return driver.MaintainDone{ID: e.In.ID, Out: out}
+	})
+}
+
+// configure runs where the definition of the agent is known.
+func (a *agent) configure(e driver.StartConfigure) {
+	ctx := workflow.WithActivityOptions(a.cancellable(e.In.ID), a.placed(configureOptions()))
+	f := workflow.ExecuteActivity(ctx, work.Configure, e.In)
+	a.await("configure", e.In.ID, func(ctx workflow.Context) driver.Input {
+		var out work.ConfigureOut
+		if err := f.Get(ctx, &out); err != nil {
+			return driver.ConfigureLost{ID: e.In.ID, Message: cause(err).Error()}
+		}
+		return driver.ConfigureDone{ID: e.In.ID, Out: out}
 	})
 }
 

@@ -54,6 +54,8 @@ func Decode(act string, raw []byte) (any, error) {
 		return signals.DecodeSpawn(raw)
 	case signals.ChildSays:
 		return signals.DecodeChildNews(raw)
+	case signals.ConfigureAct:
+		return signals.DecodeConfigure(raw)
 	default:
 		return nil, fmt.Errorf("unknown signal %q: an agent takes %v", act, signals.Acts)
 	}
@@ -87,6 +89,8 @@ func (r Reader) Input(act string, raw json.RawMessage, ref string) (driver.Input
 		return driver.ChildTold{Child: p.ID, Closed: p.Closed, Head: work.Head{Hash: p.Hash, Count: p.Count}}, nil
 	case signals.Maintain:
 		return driver.MaintainAsked{Ref: ref, Request: p.RequestID, Task: p.Task, Args: p.Args}, nil
+	case signals.Configure:
+		return driver.ConfigureAsked{Ref: ref, Request: p.RequestID, Patch: p.Patch()}, nil
 	default:
 		return r.batch(ref, payload.(signals.Batch))
 	}
@@ -202,8 +206,7 @@ func Receipt(r driver.Receipt) signals.Receipt {
 
 // BirthOf is how an agent is to be born.
 func BirthOf(c signals.Create) work.SetupIn {
-	in := work.SetupIn{Spec: work.Spec{Definition: c.Definition, Title: c.Title, Provider: c.Provider, Model: c.Model,
-		ReasoningEffort: c.ReasoningEffort, MaxTokens: c.MaxTokens, CWD: c.CWD, Parent: c.Parent}}
+	in := work.SetupIn{Spec: SpecOf(c)}
 	if c.Resume != nil {
 		in.Resume = &work.ResumeFrom{RunID: c.Resume.RunID}
 	}
@@ -211,4 +214,18 @@ func BirthOf(c signals.Create) work.SetupIn {
 		in.Fork = &work.ForkFrom{Session: c.Fork.Session, At: c.Fork.At}
 	}
 	return in
+}
+
+// SpecOf is the recorded data that an agent is created with.
+func SpecOf(c signals.Create) work.Spec {
+	s := work.Spec{Definition: c.Definition, Title: c.Title, Provider: c.Provider, Model: c.Model, ReasoningEffort: c.ReasoningEffort,
+		MaxTokens: c.MaxTokens, CWD: c.CWD, Parent: c.Parent, Params: c.Params, Queue: c.Queue, Metadata: c.Metadata}
+	for _, section := range c.Sections {
+		s.Sections = append(s.Sections, work.Section(section))
+	}
+	if c.Tools != nil {
+		f := work.ToolFilter(*c.Tools)
+		s.Tools = &f
+	}
+	return s
 }

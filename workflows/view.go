@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -19,7 +20,17 @@ func View(s *driver.State) signals.State {
 		Attempt: s.Attempt, Phase: string(s.Phase), Cancel: s.Cancelled, WaitingFor: waitingFor(s), Inbox: inbox(s), Calls: calls(s),
 		Deferred: deferred(s), Children: children(s), Maintenance: maintenance(s), Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
 		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError,
+		Spec: s.Spec, Queue: s.Queue, Metadata: Metadata(s.Metadata), Changing: s.Change != nil || len(s.Configures) > 0,
 	}
+}
+
+// Metadata reads the recorded metadata of a state; nil if there is none.
+func Metadata(raw json.RawMessage) map[string]string {
+	var m map[string]string
+	if len(raw) == 0 || json.Unmarshal(raw, &m) != nil {
+		return nil
+	}
+	return m
 }
 
 // step is the step that runs or ran last; while a proposed one is being entered it is that one.
@@ -229,6 +240,17 @@ func (a *agent) transition(t driver.Transition) {
 	}
 	if err := workflow.UpsertTypedSearchAttributes(a.ctx, set...); err != nil {
 		workflow.GetLogger(a.ctx).Warn("search attributes not updated", "error", err)
+	}
+}
+
+// memo shows the recorded metadata in listings.
+func (a *agent) memo(r driver.Recorded) {
+	value := any(nil) // takes an earlier one away
+	if len(r.Metadata) > 0 {
+		value = r.Metadata
+	}
+	if err := workflow.UpsertMemo(a.ctx, map[string]any{signals.MemoMetadata: value}); err != nil {
+		workflow.GetLogger(a.ctx).Warn("metadata not shown in listings", "error", err)
 	}
 }
 

@@ -26,7 +26,7 @@ func (k *task) messageID() string {
 func (k *task) ident() work.Ident {
 	k.restore()
 	s := k.driver.State()
-	return work.Ident{Session: s.Session, Definition: s.Definition, Epoch: s.Epoch, Store: s.Store, Spec: s.Spec}
+	return work.Ident{Session: s.Session, Definition: s.Definition, Epoch: s.Epoch, Store: s.Store, Spec: s.Spec, Rules: s.Rules, Manifest: s.Manifest.Digest}
 }
 
 // answerOf decodes what an activity answered.

@@ -11,6 +11,7 @@ import (
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/signals"
+	"github.com/everturn/everturn/workflows"
 )
 
 var _ agents.Backend = (*Engine)(nil)
@@ -130,7 +131,7 @@ func (e *Engine) List(ctx context.Context) iter.Seq2[agents.Listed, error] {
 func (a *agent) listed() agents.Listed {
 	s := a.state()
 	l := agents.Listed{ID: a.ID, Status: s.Status(), Definition: a.Create.Definition, Model: s.Model, Parent: a.Create.Parent,
-		Turn: int64(s.Turn), Started: time.UnixMilli(a.Started).UTC()}
+		Metadata: workflows.Metadata(s.Metadata), Turn: int64(s.Turn), Started: time.UnixMilli(a.Started).UTC()}
 	if a.End != nil {
 		l.Status = a.End.Status
 	}

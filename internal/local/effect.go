@@ -134,7 +134,7 @@ func backoff(executions int) time.Duration {
 func (fx *effect) expired(now time.Time) bool {
 	limit := patience
 	switch fx.Activity {
-	case work.Setup:
+	case work.Setup, work.Configure:
 		limit = setupPatience
 	case work.CancelReason:
 		limit = 2 * time.Second
@@ -155,6 +155,8 @@ func call(ctx context.Context, acts Activities, fx *effect) (json.RawMessage, er
 		return crossing(ctx, fx.In, acts.Hook)
 	case work.Maintain:
 		return crossing(ctx, fx.In, acts.Maintain)
+	case work.Configure:
+		return crossing(ctx, fx.In, acts.Configure)
 	case work.CancelReason:
 		return crossing(ctx, fx.In, acts.CancelReason)
 	case work.Look:

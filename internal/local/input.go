@@ -22,6 +22,8 @@ func (k *task) input(i item) (driver.Input, error) {
 		return hookInput(i), nil
 	case work.Maintain:
 		return maintainInput(i), nil
+	case work.Configure:
+		return configureInput(i), nil
 	case work.Persist:
 		if i.Lost != "" {
 			return driver.PersistFailed{ID: i.ID, Message: i.Text}, nil
@@ -69,6 +71,13 @@ func maintainInput(i item) driver.Input {
 		return driver.MaintainLost{ID: i.ID, Why: i.Lost, Message: i.Text}
 	}
 	return driver.MaintainDone{ID: i.ID, Out: answerOf[work.MaintainOut](i)}
+}
+
+func configureInput(i item) driver.Input {
+	if i.Lost != "" {
+		return driver.ConfigureLost{ID: i.ID, Message: i.Text}
+	}
+	return driver.ConfigureDone{ID: i.ID, Out: answerOf[work.ConfigureOut](i)}
 }
 
 // nativeInput is the cancel that a native cancellation asks for; without a reason it was the user. See architecture A3.9.

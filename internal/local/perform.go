@@ -25,6 +25,8 @@ func (e *Engine) effect(a *agent, fx driver.Effect) []notice {
 		e.open(a, &effect{ID: fx.In.ID, Activity: work.Hook, Mode: fx.In.Point, Turn: fx.In.Turn, In: raw(fx.In)})
 	case driver.StartMaintain:
 		e.open(a, &effect{ID: fx.In.ID, Activity: work.Maintain, Mode: fx.In.Task, Turn: fx.In.Turn, In: raw(fx.In)})
+	case driver.StartConfigure:
+		e.open(a, &effect{ID: fx.In.ID, Activity: work.Configure, In: raw(fx.In)})
 	case driver.StartTimer:
 		a.Timers = append(a.Timers, timer{ID: fx.ID, Due: e.now.Add(time.Duration(fx.DelayMS) * time.Millisecond).UnixMilli()})
 	case driver.CancelEffect:
@@ -41,7 +43,7 @@ func (e *Engine) effect(a *agent, fx driver.Effect) []notice {
 			a.End.Status = statusCanceled
 		}
 		e.ended(a)
-	case driver.Transition, driver.Rollover: // the committed state says it
+	case driver.Transition, driver.Recorded, driver.Rollover: // the committed state says it
 	default:
 		if !e.family(a, fx) {
 			e.blame(a, "unknown effect %T", fx)

@@ -21,6 +21,7 @@ type Activities interface {
 	Spill(ctx context.Context, in work.SpillIn) (work.SpillOut, error)
 	Hook(ctx context.Context, in work.HookIn) (work.HookOut, error)
 	Maintain(ctx context.Context, in work.MaintainIn) (work.MaintainOut, error)
+	Configure(ctx context.Context, in work.ConfigureIn) (work.ConfigureOut, error)
 	CancelReason(ctx context.Context, in work.CancelReasonIn) (work.CancelReasonOut, error)
 	Look(ctx context.Context, in work.LookIn) (work.LookOut, error)
 }
