@@ -211,6 +211,19 @@ func (a *Agent) Configure(ctx context.Context, c signals.Configure) error {
 	return err
 }
 
+// Recorded is the recorded data in force: what the agent was created with, and what was changed since. It needs a worker.
+func (a *Agent) Recorded(ctx context.Context) (c signals.Create, err error) {
+	s, err := a.State(ctx)
+	if err != nil || s.Spec == "" {
+		return c, err
+	}
+	raw, err := a.client.Store.Blob(ctx, s.Spec)
+	if err == nil {
+		err = json.Unmarshal(raw, &c)
+	}
+	return c, a.wrap("recorded data of", err)
+}
+
 // maintained waits for the result of a task that was asked for.
 func (a *Agent) maintained(ctx context.Context, in signals.Maintain) (r signals.Receipt, err error) {
 	err = a.poll(ctx, func() (bool, error) {

@@ -60,9 +60,9 @@ func (c *Client) Fork(ctx context.Context, source string, o ForkOptions) (*Agent
 	if err != nil {
 		return nil, err
 	}
-	create := signals.Create{Definition: header.AgentPreset, CWD: header.CWD, Fork: &signals.Fork{Session: source, At: session.LastEvent}}
-	if o.Definition != "" {
-		create.Definition = o.Definition
+	create, err := c.inherit(ctx, source, header, o)
+	if err != nil {
+		return nil, err
 	}
 	if o.At != nil {
 		create.Fork.At = *o.At
@@ -71,6 +71,21 @@ func (c *Client) Fork(ctx context.Context, source string, o ForkOptions) (*Agent
 	}
 	child, err := c.reborn(ctx, o.ID, create)
 	return child, taken(o.ID, err)
+}
+
+// inherit is what a fork is created with: the recorded data of its parent, unless it is another kind of agent.
+func (c *Client) inherit(ctx context.Context, source string, header session.Header, o ForkOptions) (create signals.Create, err error) {
+	if o.Definition == "" || o.Definition == header.AgentPreset {
+		if create, err = c.agent(source).Recorded(ctx); err != nil {
+			return create, fmt.Errorf("fork agent %s: %w", source, err)
+		}
+	}
+	create.Definition, create.CWD, create.Title, create.Parent = header.AgentPreset, header.CWD, "", ""
+	if o.Definition != "" {
+		create.Definition = o.Definition
+	}
+	create.Fork = &signals.Fork{Session: source, At: session.LastEvent}
+	return create, nil
 }
 
 // taken gives the code to a refusal that says only that the id is live.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,17 +20,22 @@ import (
 func (a *app) createCmd() *cobra.Command {
 	o := agents.CreateOptions{Definition: assistant}
 	var tokens int
+	var r recorded
 	cmd := &cobra.Command{
-		Use:     "create [ID]",
-		Short:   "Create an agent",
-		Example: "  starter create reviewer --title \"Code review\" --provider anthropic --model claude-sonnet-4-5",
-		Args:    cobra.MaximumNArgs(1),
+		Use:   "create [ID]",
+		Short: "Create an agent",
+		Example: "  starter create reviewer --title \"Code review\" --provider anthropic --model claude-sonnet-4-5\n" +
+			"  starter create reader --deny-tool write_file --param repo=everturn --section \"house@50=Be brief.\" --meta team=blue",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.ID = first(args)
 			if cmd.Flags().Changed("max-tokens") {
 				if err := o.LimitTokens(tokens); err != nil {
 					return fail(exitUsage, err)
 				}
+			}
+			if err := r.create(&o); err != nil {
+				return err
 			}
 			s, err := a.connect(cmd.Context())
 			if err != nil {
@@ -51,6 +58,7 @@ func (a *app) createCmd() *cobra.Command {
 	f.StringVar(&o.Model, "model", "", "overrides the definition's")
 	f.StringVar(&o.ReasoningEffort, "effort", "", "reasoning effort, as the provider names it")
 	f.IntVar(&tokens, "max-tokens", 0, "output limit per request; without it the definition's or the route's")
+	r.flags(f)
 	return cmd
 }
 
@@ -131,6 +139,15 @@ func stateText(s signals.State) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "agent:    %s (%s)\nstatus:   %s, turn %d step %d\nmodel:    %s\ninbox:    %d pending\nlog:      %d events",
 		s.ID, s.Definition, s.Status, s.Turn, s.Step, s.Model, len(s.Inbox), s.Log.Count+int64(s.Log.Tail))
+	if s.Queue != "" {
+		fmt.Fprintf(&b, "\nqueue:    %s", s.Queue)
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.Metadata)) {
+		fmt.Fprintf(&b, "\nmetadata: %s=%s", key, s.Metadata[key])
+	}
+	if s.Changing {
+		b.WriteString("\nchange:   other recorded data goes for the next turn")
+	}
 	if s.WaitingFor != "" {
 		fmt.Fprintf(&b, "\nwaits:    for %s", s.WaitingFor)
 	}
