@@ -15,6 +15,7 @@ import (
 const maxConfigures = 8
 
 // onConfigureAsked lets a worker check the change and store what it comes to; changes are checked one after another.
+// See architecture A3.12.
 func (d *Driver) onConfigureAsked(in ConfigureAsked) {
 	if d.seen(in.Ref, in.Request, "") || d.closed(in.Ref, "") {
 		return
@@ -58,7 +59,7 @@ func (d *Driver) startConfigure() {
 	d.effect(StartConfigure{In: work.ConfigureIn{ID: c.ID, Ident: s.ident(), Base: base, Patch: c.Patch}})
 }
 
-// onConfigureDone keeps the changed data for the next turn.
+// onConfigureDone keeps the changed data for the next turn. See architecture A3.12.
 func (d *Driver) onConfigureDone(in ConfigureDone) {
 	if !d.configures(in.ID) {
 		return
@@ -73,7 +74,7 @@ func (d *Driver) onConfigureDone(in ConfigureDone) {
 	d.configured(Receipt{Disposition: Refused, Code: out.Code, Message: clip(out.Message)})
 }
 
-// onConfigureLost refuses a change that no worker could check.
+// onConfigureLost refuses a change that no worker could check. See architecture A3.12.
 func (d *Driver) onConfigureLost(in ConfigureLost) {
 	if d.configures(in.ID) {
 		d.configured(Receipt{Disposition: Refused, Code: RefusedStore, Message: "the change could not be checked and stored: " + clip(in.Message)})

@@ -512,7 +512,7 @@ const (
 	CodeUnknownTask           = "UNKNOWN_TASK" // a worker does not know the maintenance task
 )
 
-// ErrWorkerTooOld is the type of the retryable error of a worker whose [Rules] are lower than the state's: another one
+// ErrWorkerTooOld begins the retryable error of a worker whose [Rules] are lower than the state's: another one
 // takes the work. See architecture A3.12.
 const ErrWorkerTooOld = "WORKER_TOO_OLD"
 
