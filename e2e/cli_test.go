@@ -126,6 +126,7 @@ func TestEveryVerbPrintsJSON(t *testing.T) {
 	lines("steer", id, "please echo two")
 	lines("wait", id)
 	lines("cancel", id)
+	require.Equal(t, `{"configured":true}`, lines("configure", id, "--title", "Another", "--meta", "team=blue")[0])
 	require.Contains(t, lines("show", id)[0], `"status":"idle"`)
 	require.Greater(t, len(lines("log", id)), 10)
 	require.Len(t, lines("log", id, "--from", fmt.Sprint(len(lines("log", id))-1)), 1)
