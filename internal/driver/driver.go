@@ -41,6 +41,7 @@ func (d *Driver) Handle(nowMS int64, in Input) ([]session.Record, []Effect) {
 	d.state.Rolling = false // the phase says again whether now is a good moment
 	d.apply(in)
 	d.advance()
+	d.waits()
 	if d.state.Rolling && !rolling {
 		d.effect(Rollover{})
 	}

@@ -148,12 +148,16 @@ type Notify struct {
 	Data any // JSON-ready
 }
 
-// Transition says that the status changed; it drives the search attributes.
+// Transition says that the status changed, or what the agent waits for; it drives the search attributes.
 type Transition struct {
-	Status string
-	Turn   int
-	Model  string
+	Status  string
+	Turn    int
+	Model   string
+	Waiting string // WaitingApproval, or empty
 }
+
+// WaitingApproval says that a call waits for a person's decision.
+const WaitingApproval = "approval"
 
 // Rollover says that the state may move to a new run. It holds as long as [State].Rolling does: an input that comes first
 // may end the moment, and Rollover is said again at the next one.

@@ -98,9 +98,11 @@ func (w *world) born(maxParallel int) {
 // bornAs answers Setup; every definition here has a maintenance task t.
 func (w *world) bornAs(out work.SetupOut) {
 	w.take("setup")
-	out.Spec, out.Store, out.Worker, out.Manifest.Rules = "spec", "store", work.Worker{Rules: 1}, 1
+	out.Spec, out.Store, out.Worker, out.Manifest.Rules = "spec", "store", work.Worker{Rules: work.Rules}, work.Rules
 	out.Manifest.Tasks = append(out.Manifest.Tasks, "t")
 	w.feed(Born{Out: out})
+	require.Equal(w.t, StatusIdle, w.status[0], "it is listed from its birth on")
+	w.status = w.status[1:]
 }
 
 // reborn is an agent that inherits the log of another world; mode is resume or fork. See spec §7.1, §7.3.
@@ -309,7 +311,7 @@ func (w *world) carryOut(effects []Effect) {
 				w.note(e)
 			}
 		case Transition:
-			w.status = append(w.status, e.Status)
+			w.status = append(w.status, strings.TrimSuffix(e.Status+"+"+e.Waiting, "+"))
 		case Rollover:
 			if !w.state().Rolling {
 				w.failf("rollover said, but not meant")
@@ -545,6 +547,9 @@ func (w *world) checkLaws(before State, in Input) {
 		if i > 0 && status == w.status[i-1] {
 			w.failf("status trace %v", w.status)
 		}
+	}
+	if asks := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.State == CallAsking }); asks != (s.Waiting == WaitingApproval) {
+		w.failf("a person is waited for: %t, the last transition said %q", asks, s.Waiting)
 	}
 	w.checkQuiet()
 	w.checkWake(before.Status(), in, before.Phase == Maintaining)

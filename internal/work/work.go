@@ -83,7 +83,7 @@ type Manifest struct {
 }
 
 // Rules is the behaviour version of this worker.
-const Rules = 1
+const Rules = 2
 
 // Worker is what every answer says about the worker that gave it.
 type Worker struct {
