@@ -105,6 +105,8 @@ func (d *Driver) apply(in Input) {
 		d.onChildClosed(in)
 	case ChildSeen:
 		d.onChildSeen(in)
+	case Reset: // A3.12
+		d.onReset(in)
 	case RollAsked:
 		d.state.Roll = d.state.Phase != Closed
 	case Resumed:

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -33,16 +34,18 @@ type world struct {
 	answers map[string]Receipt // per ref
 	notes   []string           // since the last look
 	status  []string           // since the last look
-	cause   *session.Cause     // first cancel logged since the turn opened
-	closed  *Close
-	rolled  int
-	latch   latch
-	allowed map[string]bool // gated calls that may run, by key
-	kids    []*kid          // child agents that were started, in order
-	ended   map[string]bool // child agents that are gone, by the effect that started them
-	missed  []string        // of those, who was told something: the parent hears that they are gone
-	tells   []string        // what children were told
-	told    []string        // what the owner was told
+
+	abandoned map[string]bool // effects of before a reset
+	cause     *session.Cause  // first cancel logged since the turn opened
+	closed    *Close
+	rolled    int
+	latch     latch
+	allowed   map[string]bool // gated calls that may run, by key
+	kids      []*kid          // child agents that were started, in order
+	ended     map[string]bool // child agents that are gone, by the effect that started them
+	missed    []string        // of those, who was told something: the parent hears that they are gone
+	tells     []string        // what children were told
+	told      []string        // what the owner was told
 }
 
 // A kid is a child agent, as far as its parent can see.
@@ -387,6 +390,9 @@ func (w *world) start(id string, e Effect) {
 }
 
 func (w *world) cancelEffect(id string) {
+	if w.abandoned[id] {
+		return
+	}
 	for _, r := range w.open {
 		if r.id == id {
 			if r.cancelled {
@@ -434,7 +440,7 @@ func (w *world) checkTool(in work.ToolIn) {
 // allow notes what lets gated calls run.
 func (w *world) allow(before State, in Input) {
 	for _, c := range before.Calls {
-		key := fmt.Sprintf("%s/%d/%d.%d/%s", before.Session, before.Epoch, before.Turn, before.Step, c.ID)
+		key := fmt.Sprintf("%s/%d/%d.%d/%s", before.Session, cmp.Or(c.Epoch, before.Epoch), before.Turn, before.Step, c.ID)
 		switch in := in.(type) {
 		case ToolDone:
 			w.allowed[key] = w.allowed[key] || c.State == CallGating && c.Effect == in.ID && in.Out.Verdict == work.Allow

@@ -29,6 +29,7 @@ var wire = map[string]any{
 	"MaintainIn": &MaintainIn{}, "MaintainOut": &MaintainOut{},
 	"PersistIn": &PersistIn{}, "PersistOut": &PersistOut{},
 	"SpillIn": &SpillIn{}, "SpillOut": &SpillOut{},
+	"ResetIn": &ResetIn{}, "ResetOut": &ResetOut{},
 	"CancelReasonIn": &CancelReasonIn{}, "CancelReasonOut": &CancelReasonOut{},
 	"LookIn": &LookIn{}, "LookOut": &LookOut{},
 }
