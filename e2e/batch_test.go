@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -30,8 +31,10 @@ func (p *place) batch(n int, query string, set func(*workflowservice.StartBatchO
 	job := uuid.NewString()
 	request := &workflowservice.StartBatchOperationRequest{Namespace: "default", VisibilityQuery: query, JobId: job, Reason: "all of them"}
 	set(request)
-	_, err := p.sdk.WorkflowService().StartBatchOperation(p.t.Context(), request)
-	require.NoError(p.t, err)
+	until(p.t, "the batch begins", func() bool { // a server does one at a time
+		_, err := p.sdk.WorkflowService().StartBatchOperation(p.t.Context(), request)
+		return err == nil
+	})
 	until(p.t, "the batch is done", func() bool {
 		d, err := p.sdk.WorkflowService().DescribeBatchOperation(p.t.Context(), &workflowservice.DescribeBatchOperationRequest{Namespace: "default", JobId: job})
 		require.NoError(p.t, err)
@@ -48,7 +51,10 @@ func (p *place) three(text string) (all []*agents.Agent) {
 		all = append(all, p.create(name))
 	}
 	for _, a := range all[:2] {
-		send(p.t, a, text)
+		if id := send(p.t, a, text); strings.HasPrefix(text, "please echo ") {
+			said(p.t, a, id)
+			continue
+		}
 		streams(p.t, a, 1)
 	}
 	return all

@@ -92,7 +92,10 @@ func TestAnActivityIsPausedWhileNobodyRunsIt(t *testing.T) { // A3.15: in its ba
 	a := p.create("a")
 	id := send(t, a, "count to 10")
 	streams(t, a, 2)
-	require.Zero(t, first.stop()) // the execution fails, and waits to be retried
+	require.Zero(t, first.stop())
+	until(t, "its execution failed and is to be retried", func() bool {
+		return p.pending(a.ID()).GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
+	})
 	p.pause(a.ID(), "Step")
 	p.stands(a.ID())
 	attempt := p.pending(a.ID()).GetAttempt()
@@ -101,6 +104,22 @@ func TestAnActivityIsPausedWhileNobodyRunsIt(t *testing.T) { // A3.15: in its ba
 	goesOn(t, p, other)
 	require.Equal(t, attempt, p.pending(a.ID()).GetAttempt())
 	require.Equal(t, enumspb.PENDING_ACTIVITY_STATE_PAUSED, p.pending(a.ID()).GetState())
+	p.unpause(a.ID(), "Step")
+	require.Equal(t, counted, said(t, a, id).Text)
+	idle(t, a)
+	requireNothingDoubled(t, p.records(a.ID()), "count to 10")
+}
+
+func TestAWorkerIsLostWhileItsActivityIsPaused(t *testing.T) { // A3.6, A3.15
+	p := here(t)
+	first := p.worker()
+	a := p.create("a")
+	id := send(t, a, "count to 10")
+	streams(t, a, 2)
+	first.kill()
+	p.pause(a.ID(), "Step")
+	require.NotEqual(t, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, p.pending(a.ID()).GetState())
+	p.worker()
 	p.unpause(a.ID(), "Step")
 	require.Equal(t, counted, said(t, a, id).Text)
 	idle(t, a)
