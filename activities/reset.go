@@ -56,10 +56,10 @@ func (a *Activities) reset(ctx context.Context, in work.ResetIn) (out work.Reset
 func (a *Activities) claimAnew(ctx context.Context, in work.ResetIn) (int64, error) {
 	id, owner := in.Ident.Session, "reset "+in.RunID
 	highest, err := a.Store.HighestEpoch(ctx, id)
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return 0, err
 	}
-	if highest > in.Ident.Epoch && a.Store.ClaimEpoch(ctx, id, highest, owner) == nil {
+	if highest = max(highest, in.Ident.Epoch); highest > in.Ident.Epoch && a.Store.ClaimEpoch(ctx, id, highest, owner) == nil {
 		return highest, nil
 	}
 	return highest + 1, a.Store.ClaimEpoch(ctx, id, highest+1, owner)
