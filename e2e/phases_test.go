@@ -28,11 +28,10 @@ func TestTwoNativeCancelsOfOneTurn(t *testing.T) { // A3.9
 	require.Equal(t, "first", asked[0].Text)
 }
 
-func TestANativeCancelInEveryPhase(t *testing.T) { // A3.9, §5
+func TestANativeCancelWhileCallsRunOrWait(t *testing.T) { // A3.9, §5
 	for name, c := range map[string]struct{ script, definition, phase, waits, trace string }{
 		"a tool runs":      {`tool c1 once {} tool c2 once {}`, helper, "tools", "tools: once", "TC(c1) CR(user) TR!(c1,ABORTED) TC(c2) TR!(c2,ABORTED_BEFORE_DISPATCH) SE TE(aborted user)"},
 		"a person decides": {`tool c1 once {}`, asker, "tools", "approval of once", "CR(user) TR!(c1,ABORTED_BEFORE_DISPATCH) SE TE(aborted user)"},
-		"a retry waits":    {`error RATE_LIMIT retry-after=60s`, helper, "retry", "retry 1", "CR(user) SE TE(aborted user)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := here(t)

@@ -46,14 +46,14 @@ func (d *Driver) beginAnew(open []string) {
 	s := d.state
 	for i := range s.Calls {
 		if c := &s.Calls[i]; slices.Contains(open, c.Effect) {
-			d.abandon(c.Effect)
+			d.stopOld(c.Effect)
 			d.callAnew(c)
 		}
 	}
 	if s.Phase == Retrying || !slices.Contains(open, s.Awaiting) { // a timer is time, not work
 		return
 	}
-	d.abandon(s.Awaiting)
+	d.stopOld(s.Awaiting)
 	switch {
 	case s.Phase == Stepping:
 		d.stepAnew()
@@ -68,8 +68,8 @@ func (d *Driver) beginAnew(open []string) {
 	}
 }
 
-// abandon stops what was begun before; of a cancelled activity everything is being stopped already.
-func (d *Driver) abandon(id string) {
+// stopOld stops what was begun before; of a cancelled activity everything is being stopped already.
+func (d *Driver) stopOld(id string) {
 	if d.state.Cancelled == nil {
 		d.effect(CancelEffect{ID: id})
 	}
@@ -93,6 +93,8 @@ func (d *Driver) callAnew(c *Call) {
 	switch {
 	case c.State == CallRunning && (c.Settle || d.state.Cancelled != nil):
 		d.settleCall(c, LostCancelled)
+	case c.State == CallRunning && c.Child != "": // its child's answer was being read
+		d.settleCall(c, LostExhausted)
 	case d.state.Cancelled != nil:
 		d.onToolLost(ToolLost{ID: c.Effect, Why: LostCancelled})
 	case c.State == CallRunning:
