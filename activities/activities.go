@@ -172,12 +172,19 @@ func (a *Activities) enter(ctx context.Context, id work.Ident) (*kind, error) {
 func (a *Activities) admit(ctx context.Context, id work.Ident) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	if id.Store != "" && id.Store != a.Store.ID() {
-		return a.refuse(work.ErrWrongStore, fmt.Errorf(
-			"this worker uses another store (%s) than session %s was born in (%s); give it the same store location",
-			a.Store.ID(), id.Session, id.Store))
+	if err := a.sameStore(id); err != nil {
+		return err
 	}
 	return a.Store.CheckEpoch(ctx, id.Session, id.Epoch)
+}
+
+func (a *Activities) sameStore(id work.Ident) error {
+	if id.Store == "" || id.Store == a.Store.ID() {
+		return nil
+	}
+	return a.refuse(work.ErrWrongStore, fmt.Errorf(
+		"this worker uses another store (%s) than session %s was born in (%s); give it the same store location",
+		a.Store.ID(), id.Session, id.Store))
 }
 
 // bounded is for what must be done although the activity was cancelled.

@@ -1,7 +1,10 @@
 package activities
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -34,8 +37,11 @@ func (c *call) note(ctx context.Context) (*work.ToolOut, error) {
 	if !c.ledgered() {
 		return nil, nil
 	}
+	if out, err := c.madeBefore(ctx); out != nil || err != nil {
+		return out, err
+	}
 	// Not repeated: a repetition could not tell its own first try from another worker's.
-	first, err := c.Store.Started(ctx, c.in.Key)
+	first, err := c.Store.StartedAs(ctx, c.in.Key, c.title())
 	switch {
 	case err != nil && ctx.Err() != nil:
 		if stopped := c.halted(ctx); stopped != nil {
@@ -48,6 +54,34 @@ func (c *call) note(ctx context.Context) (*work.ToolOut, error) {
 		return &out, nil
 	case !first:
 		return c.recall(ctx)
+	}
+	return nil, nil
+}
+
+// title is what the ledger says of the call to somebody who has only the ledger, and tells it from a call with other
+// arguments. See [Activities.Reset].
+func (c *call) title() []byte {
+	arguments, blob := c.in.Call.Arguments, c.in.Call.Blob
+	switch {
+	case blob != nil:
+		arguments = "arguments " + blob.SHA256
+	case len(arguments) > maxToldResult:
+		sum := sha256.Sum256([]byte(arguments))
+		arguments = short(arguments, maxToldResult) + " " + hex.EncodeToString(sum[:])
+	}
+	return []byte(c.in.Call.Name + " " + arguments)
+}
+
+// madeBefore says what became of the very same call, if it was made in what a reset gave up: the effect is not repeated.
+func (c *call) madeBefore(ctx context.Context) (*work.ToolOut, error) {
+	for _, key := range c.in.Before {
+		note, started, err := c.Store.StartNote(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if started && bytes.Equal(note, c.title()) {
+			return c.recallAs(ctx, key)
+		}
 	}
 	return nil, nil
 }
@@ -67,8 +101,10 @@ func (c *call) done(ctx context.Context, out work.ToolOut) {
 }
 
 // recall says what became of a call that another execution may have started; nothing means that the body may run.
-func (c *call) recall(ctx context.Context) (*work.ToolOut, error) {
-	entry, err := c.Store.Effect(ctx, c.in.Key)
+func (c *call) recall(ctx context.Context) (*work.ToolOut, error) { return c.recallAs(ctx, c.in.Key) }
+
+func (c *call) recallAs(ctx context.Context, key string) (*work.ToolOut, error) {
+	entry, err := c.Store.Effect(ctx, key)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +115,7 @@ func (c *call) recall(ctx context.Context) (*work.ToolOut, error) {
 		return resultOf(entry.Result)
 	}
 	if c.effect() == tools.Reconcile && c.tool != nil {
-		return c.reconcile(ctx)
+		return c.reconcile(ctx, key)
 	}
 	out := outcomeUnknown()
 	return &out, nil
@@ -94,8 +130,8 @@ func resultOf(data []byte) (*work.ToolOut, error) {
 }
 
 // reconcile asks the tool what became of the effect; nothing means that it never happened.
-func (c *call) reconcile(ctx context.Context) (*work.ToolOut, error) {
-	result, done, err := c.ask(ctx)
+func (c *call) reconcile(ctx context.Context, key string) (*work.ToolOut, error) {
+	result, done, err := c.ask(ctx, key)
 	switch {
 	case err != nil:
 		c.Log(ctx, "tool could not say what became of its effect", "session_id", c.in.Ident.Session, "call_id", c.in.Call.ID, "error", err)
@@ -113,7 +149,7 @@ func (c *call) reconcile(ctx context.Context) (*work.ToolOut, error) {
 }
 
 // ask contains a panic of the tool's Reconcile.
-func (c *call) ask(ctx context.Context) (result tools.Result, done bool, err error) {
+func (c *call) ask(ctx context.Context, key string) (result tools.Result, done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeoutOf(c.tool))
 	defer cancel()
 	defer func() {
@@ -121,7 +157,7 @@ func (c *call) ask(ctx context.Context) (result tools.Result, done bool, err err
 			done, err = false, fmt.Errorf("reconcile panicked: %v", v)
 		}
 	}()
-	return c.tool.Reconcile(c.equip(ctx), c.in.Key)
+	return c.tool.Reconcile(c.equip(ctx), key)
 }
 
 // settle answers for a call that nobody will run any more: the body is not run, the ledger is asked. A call that was never
@@ -129,6 +165,9 @@ func (c *call) ask(ctx context.Context) (result tools.Result, done bool, err err
 func (c *call) settle(ctx context.Context) (work.ToolOut, error) {
 	if !c.ledgered() {
 		return c.guess(), nil
+	}
+	if out, err := c.madeBefore(ctx); out != nil || err != nil {
+		return deref(out), err
 	}
 	first, err := c.Store.Started(ctx, c.in.Key)
 	if err != nil {

@@ -133,13 +133,18 @@ func meta(raw json.RawMessage) json.RawMessage {
 // failure is the result of a body that failed. A failure because of the cancel says so, one of its own is kept. See
 // spec §5.
 func (c *call) failure(ctx context.Context, err error) work.ToolOut {
-	if ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) {
+	if interrupted(ctx, err) {
 		return failed(nameAbort, work.CodeAborted, "Error: tool call aborted")
 	}
 	out := coded(err)
 	var own *plugin.ExecuteError
 	out.SkipPost = errors.As(err, &own)
 	return out
+}
+
+// interrupted reports whether a body failed because its context ended.
+func interrupted(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
 // coded is the error result of an error, with its name and code if it has them.

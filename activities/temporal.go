@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -44,10 +45,36 @@ const ErrTypeStopped = "WORKER_DRAINING"
 // stoppedByTemporal tells the agent's cancel from every other end of an activity's context. [ErrTypeStopped]
 func stoppedByTemporal(ctx context.Context) error {
 	cause := context.Cause(ctx)
-	if ctx.Err() == nil || temporal.IsCanceledError(cause) {
+	if ctx.Err() == nil {
 		return nil
 	}
+	if temporal.IsCanceledError(cause) {
+		if cause = abandoned(ctx); cause == nil {
+			return nil
+		}
+	}
 	return temporal.NewApplicationErrorWithCause("the activity was stopped, not cancelled: "+cause.Error(), ErrTypeStopped, cause)
+}
+
+// askPatience is how long the server is asked whether a cancelled activity is still wanted.
+const askPatience = time.Second
+
+// abandoned asks the server whether anybody still waits for a cancelled activity: it pushes the same cancellation when the
+// run is over, terminated or reset, and then nobody cancelled what the agent does. Without an answer it counts as a cancel.
+func abandoned(ctx context.Context) error {
+	if !activity.IsActivity(ctx) || activity.GetInfo(ctx).IsLocalActivity {
+		return nil
+	}
+	info := activity.GetInfo(ctx)
+	ask, cancel := context.WithTimeout(context.WithoutCancel(ctx), askPatience)
+	defer cancel()
+	_, err := activity.GetClient(ctx).WorkflowService().RecordActivityTaskHeartbeat(ask,
+		&workflowservice.RecordActivityTaskHeartbeatRequest{Namespace: info.Namespace, TaskToken: info.TaskToken})
+	var gone *serviceerror.NotFound
+	if errors.As(err, &gone) {
+		return err
+	}
+	return nil
 }
 
 // A History reads cancellations from a Temporal namespace.

@@ -154,9 +154,9 @@ func (c *call) run(ctx context.Context) (work.ToolOut, error) {
 	if err := c.point(ctx, "tool/body-done"); err != nil {
 		return work.ToolOut{}, err
 	}
-	if failure != nil && ctx.Err() != nil && !c.ledgered() {
+	if failure != nil && ctx.Err() != nil && (!c.ledgered() || interrupted(ctx, failure)) {
 		if stopped := c.halted(ctx); stopped != nil {
-			return work.ToolOut{}, stopped // it may run again elsewhere
+			return work.ToolOut{}, stopped // it may run again elsewhere, or the ledger is asked there
 		}
 	}
 	out, err := c.shape(ctx, result, failure)

@@ -353,23 +353,44 @@ func TestAResultThatCannotBeRecordedIsGivenNonetheless(t *testing.T) {
 	require.Equal(t, "ran", b.tool(b.call("t", "{}")).Content.Text())
 }
 
-func TestAStoppedWorkerLeavesARepeatableCallToAnother(t *testing.T) { // A3.15
+func TestAStoppedWorkerLeavesItsCallsToAnother(t *testing.T) { // A3.15: a stop, a pause and a reset are no cancel
 	t.Parallel()
 	draining := errors.New("worker draining")
-	for effect, repeated := range map[tools.Effect]bool{tools.Pure: true, tools.Once: false} {
+	for effect, repeated := range map[tools.Effect]bool{tools.Pure: true, tools.Keyed: true, tools.Once: false} {
 		var b *bench
+		runs := 0
 		b = called(t, tool(func(ctx context.Context, _ anyArgs) (tools.Result, error) {
+			if runs++; runs > 1 {
+				return tools.Result{Content: session.TextContent("ran")}, nil
+			}
 			b.cancel()
 			<-ctx.Done()
 			return tools.Result{}, ctx.Err()
 		}, tools.WithEffect(effect)))
 		b.stopped = draining
-		out, err := b.a.Tool(b.ctx, b.call("t", "{}"))
+		_, err := b.a.Tool(b.ctx, b.call("t", "{}"))
+		require.ErrorIs(t, err, draining)
+
+		b.exec, b.stopped, b.ctx = 2, nil, t.Context()
+		out := b.tool(b.call("t", "{}"))
 		if repeated {
-			require.ErrorIs(t, err, draining)
+			require.Equal(t, "ran", out.Content.Text())
 			continue
 		}
-		require.NoError(t, err)
-		require.Equal(t, work.CodeAborted, out.Error.Code)
+		require.Equal(t, session.CodeToolOutcomeUnknown, out.Error.Code, "nobody cancelled it, and it is not repeated")
+		require.Equal(t, 1, runs)
 	}
+}
+
+func TestAStoppedCallKeepsItsOwnFailure(t *testing.T) { // §5
+	t.Parallel()
+	var b *bench
+	b = called(t, tool(func(context.Context, anyArgs) (tools.Result, error) {
+		b.cancel()
+		return tools.Result{}, errors.New("disk full")
+	}, tools.WithEffect(tools.Once)))
+	b.stopped = errors.New("worker draining")
+	out, err := b.a.Tool(b.ctx, b.call("t", "{}"))
+	require.NoError(t, err)
+	require.Equal(t, "Error: disk full", out.Content.Text())
 }

@@ -42,7 +42,8 @@ type Run struct {
 // Listed is one agent of a listing.
 type Listed struct {
 	ID         string    `json:"id"`
-	Status     string    `json:"status"` // idle, running, or how its run closed
+	Status     string    `json:"status"`            // idle, running, or how its run closed
+	Waiting    string    `json:"waiting,omitempty"` // approval: a call waits for a person
 	Definition string    `json:"definition,omitempty"`
 	Model      string    `json:"model,omitempty"`
 	Parent     string    `json:"parent,omitempty"`

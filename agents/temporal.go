@@ -162,6 +162,7 @@ func listed(info *workflowpb.WorkflowExecutionInfo) Listed {
 	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		l.Status = "idle" // before its first transition
 		read(attrs[signals.AttrStatus], &l.Status)
+		read(attrs[signals.AttrWaiting], &l.Waiting)
 	}
 	read(attrs[signals.AttrDefinition], &l.Definition)
 	read(attrs[signals.AttrModel], &l.Model)

@@ -15,6 +15,7 @@ type Serving struct {
 	Database  string `json:"database"`            // absolute path, or "memory"
 	Namespace string `json:"namespace"`           // registered and ready
 	PID       int    `json:"pid"`                 // of this process
+	ParentPID int    `json:"parentPid,omitempty"` // of the one with which it ends, if it ends with one
 }
 
 // announce prints the serving line and keeps it in the file at path, if any.

@@ -56,6 +56,21 @@ func TestADatabaseServesOneServerAtATime(t *testing.T) {
 	launch(t, "--db", database).serving()
 }
 
+func TestAServerWaitsForItsPredecessorToEnd(t *testing.T) {
+	t.Parallel()
+	database := databaseIn(t)
+	first := launch(t, "--db", database, "--headless")
+	first.serving()
+	first.signal(syscall.SIGSTOP) // it holds the lock, and will for as long as we like
+	second := launch(t, "--db", database, "--headless")
+	go func() { // a server that is told to end does so a moment later
+		first.signal(syscall.SIGCONT)
+		first.signal(syscall.SIGTERM)
+	}()
+	require.Equal(t, second.cmd.Process.Pid, second.serving().PID)
+	first.exit(exitOK)
+}
+
 func TestADatabaseThatCannotServeIsRefused(t *testing.T) {
 	t.Parallel()
 	sound := databaseIn(t)

@@ -30,9 +30,9 @@ func run(ctx context.Context, opts options, stdout io.Writer, reserved func(port
 	if opts.exitWithParent {
 		ctx = untilParentEnds(ctx, opts.parentPID)
 	}
-	unlock, err := lockDatabase(opts.database)
+	unlock, err := lockDatabase(ctx, opts.database)
 	if err != nil {
-		return err
+		return unlessEnded(ctx, err)
 	}
 	defer unlock()
 	p, err := reservePorts(opts)
@@ -138,6 +138,9 @@ func serving(opts options, p ports) Serving {
 	if p.ui != nil {
 		s.UIAddress = uiURL(p)
 	}
+	if opts.exitWithParent {
+		s.ParentPID = cmp.Or(opts.parentPID, os.Getppid())
+	}
 	return s
 }
 
@@ -158,12 +161,36 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
+// lockPatience is how long the lock of a database is waited for: a server whose parent was killed notices that at its next
+// look, and ends in order.
+const lockPatience = 5 * time.Second
+
+// acquire is [filelock.Acquire] that waits a while for a holder to end.
+func acquire(ctx context.Context, path string) (*filelock.Lock, error) {
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	tick := time.NewTicker(parentPoll / 4)
+	defer tick.Stop()
+	for {
+		lock, err := filelock.Acquire(path)
+		var held *filelock.HeldError
+		if !errors.As(err, &held) {
+			return lock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-tick.C:
+		}
+	}
+}
+
 // lockDatabase keeps other devservers away from the database file.
-func lockDatabase(path string) (unlock func(), err error) {
+func lockDatabase(ctx context.Context, path string) (unlock func(), err error) {
 	if path == "" {
 		return func() {}, nil
 	}
-	lock, err := filelock.Acquire(path + ".lock")
+	lock, err := acquire(ctx, path+".lock")
 	var held *filelock.HeldError
 	switch {
 	case errors.As(err, &held) && held.PID != 0:

@@ -41,9 +41,8 @@ func TestTheOneCommandIsKilled(t *testing.T) { // server and worker die with it,
 	shown.says("1 2 3 ")
 	x.kill()
 	shown.kill()
-	until(t, "the server ended too", func() bool { return !p.exists("dev.json") })
 
-	p.dev()
+	p.dev() // at once: it waits for the server to end
 	p.ok("wait", "counter")
 	records, err := session.ParseLog([]byte(p.ok("log", "counter", "--json")))
 	require.NoError(t, err)

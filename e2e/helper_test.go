@@ -25,8 +25,15 @@ import (
 // one when this variable names the server.
 const beWorker = "EVERTURN_E2E_WORKER"
 
-// helper is the definition that the worker of this file knows.
-const helper = "helper"
+// helper and asker are the definitions that the worker of this file knows. An asker asks a person about every call.
+const (
+	helper = "helper"
+	asker  = "asker"
+)
+
+func always(context.Context, plugin.ToolCall, func(context.Context) (plugin.Verdict, error)) (plugin.Verdict, error) {
+	return plugin.Verdict{Kind: plugin.Ask, Reason: "sure?"}, nil
+}
 
 // helperWorker starts this program as a worker. Its tools leave a file for every start in the folder "calls" and end when
 // a file "go" is there.
@@ -67,7 +74,11 @@ func runWorker() error {
 		Client: c, TaskQueue: os.Getenv("EVERTURN_E2E_QUEUE"), Store: s, Profile: worker.Embedded, Drain: 5 * time.Second,
 		Providers: []llm.Provider{scripted.New(scripted.Config{Models: map[string]scripted.Model{
 			"script": {Script: parsed, Position: scripted.ByHistory}}})},
-		Definitions: []*plugin.Definition{{Name: helper, Provider: scripted.Name, Model: "script", Tools: slowTools(home)}},
+		Definitions: []*plugin.Definition{
+			{Name: helper, Provider: scripted.Name, Model: "script", Tools: slowTools(home)},
+			{Name: asker, Provider: scripted.Name, Model: "script", Tools: slowTools(home), Approval: &plugin.Approval{},
+				ToolPreExecute: []plugin.ToolPreGate{always}},
+		},
 	})
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func withPrograms(run func() int) (int, error) {
 			return 1, err
 		}
 	}
-	if shared, err = startServer(filepath.Join(common, "server"), "--ephemeral", "--port", "0"); err != nil {
+	if shared, err = startServer(filepath.Join(common, "server"), "--ephemeral", "--port", "0", "--dynamic-config", "frontend.WorkflowPauseEnabled=true"); err != nil {
 		return 1, err
 	}
 	defer shared.kill()

@@ -41,12 +41,14 @@ func replayer(t *testing.T) worker.WorkflowReplayer {
 	return r
 }
 
-// runs are the histories of all runs of an agent, the first one first.
+// runs are the histories of all runs of an agent, the first one first. After a reset the last one is not in the chain of
+// those that continued one another.
 func (p *place) runs(id string) []*historypb.History {
 	p.t.Helper()
 	d, err := p.sdk.DescribeWorkflow(p.t.Context(), id, "")
 	require.NoError(p.t, err)
 	var out []*historypb.History
+	reached := d.RawResponse.GetWorkflowExecutionInfo().GetFirstRunId() == d.WorkflowExecution.RunID
 	for run := d.RawResponse.GetWorkflowExecutionInfo().GetFirstRunId(); run != ""; {
 		h := p.history(id, run)
 		out = append(out, h)
@@ -55,6 +57,10 @@ func (p *place) runs(id string) []*historypb.History {
 		if last.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW {
 			run = last.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 		}
+		reached = reached || run == d.WorkflowExecution.RunID
+	}
+	if !reached {
+		out = append(out, p.history(id, d.WorkflowExecution.RunID))
 	}
 	return out
 }

@@ -83,7 +83,7 @@ func New(ctx context.Context, c Config) (*Worker, error) {
 	for name, fn := range map[string]any{
 		work.Setup: acts.Setup, work.Step: acts.Step, work.Tool: acts.Tool, work.Persist: acts.Persist,
 		work.Spill: acts.Spill, work.CancelReason: acts.CancelReason, work.Hook: acts.Hook, work.Maintain: acts.Maintain, work.Look: acts.Look,
-		work.Configure: acts.Configure,
+		work.Configure: acts.Configure, work.Reset: acts.Reset,
 	} {
 		w.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}

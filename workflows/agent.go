@@ -49,8 +49,9 @@ type agent struct {
 	starts    map[string]workflow.Future     // of children that this run started, by effect; only looked up
 	open      int                            // effects whose answer is still to come
 	refs      int
-	made      int // message ids made up
-	waiters   int // whenIdle updates that wait
+	seat      string // the run that the driver works for; see setBack
+	made      int    // message ids made up
+	waiters   int    // whenIdle updates that wait
 	native    bool
 	closed    *driver.Close
 	stillborn error
@@ -60,7 +61,7 @@ type agent struct {
 
 func newAgent(ctx workflow.Context, start Start) *agent {
 	free, _ := workflow.NewDisconnectedContext(ctx)
-	return &agent{ctx: free, queue: queueOf(ctx), cancels: map[string]workflow.CancelFunc{}, slots: map[string]*slot{},
+	return &agent{ctx: free, seat: workflow.GetInfo(ctx).OriginalRunID, queue: queueOf(ctx), cancels: map[string]workflow.CancelFunc{}, slots: map[string]*slot{},
 		starts: map[string]workflow.Future{}}
 }
 
@@ -68,12 +69,16 @@ func newAgent(ctx workflow.Context, start Start) *agent {
 func (a *agent) run(start Start) (driver.Summary, error) {
 	a.begin(start)
 	for !a.ended() {
-		if err := workflow.Await(a.ctx, func() bool { return a.queue.ready(a.unborn()) || a.ended() || a.mayRenew() || a.unwanted() }); err != nil {
+		if err := workflow.Await(a.ctx, a.awaited); err != nil {
 			return driver.Summary{}, err
 		}
 		if a.unwanted() {
 			a.calledOff = true
 			a.cancelEffect(setupID)
+			continue
+		}
+		if a.setBack() {
+			a.takeOver()
 			continue
 		}
 		if !a.queue.ready(a.unborn()) && !a.ended() {
@@ -85,6 +90,11 @@ func (a *agent) run(start Start) (driver.Summary, error) {
 		a.askForRollover()
 	}
 	return a.end()
+}
+
+// awaited reports whether there is something to do.
+func (a *agent) awaited() bool {
+	return a.queue.ready(a.unborn()) || a.ended() || a.mayRenew() || a.unwanted() || a.setBack()
 }
 
 // next is the item to be fed. Callers wait until the agent is born: what they do must come after what it inherits.
@@ -105,7 +115,7 @@ func (a *agent) begin(start Start) {
 		return
 	}
 	info := workflow.GetInfo(a.ctx)
-	d, effects := driver.New(StateOf(info.WorkflowExecution.ID, start.Create), BirthOf(start.Create), a.now())
+	d, effects := driver.New(StateOf(info.WorkflowExecution.ID, start.Create), BirthOf(start.Create), info.WorkflowStartTime.UnixMilli()) // a reset does not change it
 	a.driver = d
 	a.perform(effects)
 	if first := FirstOf(start.Create); first != nil {
@@ -219,8 +229,9 @@ func (a *agent) end() (driver.Summary, error) {
 // ended reports whether nobody should wait for this run any more.
 func (a *agent) ended() bool { return a.closed != nil || a.stillborn != nil }
 
-// messageID makes up the id of a message that came without one; it is unique in the agent's life.
+// messageID makes up the id of a message that came without one; it is unique in the agent's life, and a reset does not
+// change it.
 func (a *agent) messageID() string {
 	a.made++
-	return signals.MadeID(workflow.GetInfo(a.ctx).WorkflowExecution.RunID, a.made)
+	return signals.MadeID(workflow.GetInfo(a.ctx).OriginalRunID, a.made)
 }

@@ -22,6 +22,7 @@ import (
 //	Spill         –                    10 s       30 s     local
 //	CancelReason  –                    1 s        2 s
 //	Look          –                    10 s       1 min
+//	Reset         –                    1 min      24 h
 //
 // The first heartbeat figure is the embedded profile's, the second the stock one's.
 
@@ -40,6 +41,11 @@ func infrastructure() *temporal.RetryPolicy {
 func setupOptions() workflow.ActivityOptions {
 	return workflow.ActivityOptions{StartToCloseTimeout: time.Minute, ScheduleToCloseTimeout: 10 * time.Minute,
 		WaitForCancellation: true, RetryPolicy: infrastructure(), Summary: "set up"}
+}
+
+func resetOptions() workflow.ActivityOptions {
+	return workflow.ActivityOptions{StartToCloseTimeout: time.Minute, ScheduleToCloseTimeout: 24 * time.Hour,
+		RetryPolicy: infrastructure(), Summary: "take over after a reset"}
 }
 
 func stepOptions(profile string, in work.StepIn, model string) workflow.ActivityOptions {

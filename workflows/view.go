@@ -222,16 +222,20 @@ var (
 	attrDefinition = temporal.NewSearchAttributeKeyKeyword(signals.AttrDefinition)
 	attrModel      = temporal.NewSearchAttributeKeyKeyword(signals.AttrModel)
 	attrTurn       = temporal.NewSearchAttributeKeyInt64(signals.AttrTurn)
+	attrWaiting    = temporal.NewSearchAttributeKeyKeyword(signals.AttrWaiting)
 	attrParent     = temporal.NewSearchAttributeKeyKeyword(signals.AttrParent)
 )
 
-// transition updates the search attributes, in one command, when the status changes.
+// transition updates the search attributes, in one command, when the status or what it waits for changes.
 func (a *agent) transition(t driver.Transition) {
 	s := a.driver.State()
 	if !s.Manifest.Attributes {
 		return // not registered on this server: an upsert would fail the task for ever
 	}
 	set := []temporal.SearchAttributeUpdate{attrStatus.ValueSet(t.Status), attrTurn.ValueSet(int64(t.Turn)), attrDefinition.ValueSet(s.Definition)}
+	if s.Manifest.Rules > 1 {
+		set = append(set, waitingUpdate(t.Waiting))
+	}
 	if t.Model != "" {
 		set = append(set, attrModel.ValueSet(t.Model))
 	}
@@ -252,6 +256,13 @@ func (a *agent) memo(r driver.Recorded) {
 	if err := workflow.UpsertMemo(a.ctx, map[string]any{signals.MemoMetadata: value}); err != nil {
 		workflow.GetLogger(a.ctx).Warn("metadata not shown in listings", "error", err)
 	}
+}
+
+func waitingUpdate(waiting string) temporal.SearchAttributeUpdate {
+	if waiting == "" {
+		return attrWaiting.ValueUnset()
+	}
+	return attrWaiting.ValueSet(waiting)
 }
 
 // details is what the Temporal UI shows of the agent; it costs no history.

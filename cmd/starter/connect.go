@@ -38,6 +38,7 @@ type served struct {
 	Database  string `json:"database"`
 	Namespace string `json:"namespace"`
 	PID       int    `json:"pid"`
+	ParentPID int    `json:"parentPid"`
 }
 
 // connect reaches a server that is there and opens the store.
@@ -125,7 +126,7 @@ func (a *app) runningDev() (*served, error) {
 	if err := json.Unmarshal(raw, &dev); err != nil {
 		return nil, fmt.Errorf("address file %s: %w (remove it)", filepath.Join(home, addressFile), err)
 	}
-	if !alive(dev.PID) {
+	if !alive(dev.PID) || dev.ParentPID != 0 && !alive(dev.ParentPID) { // it is gone, or about to go
 		return nil, nil
 	}
 	return &dev, nil

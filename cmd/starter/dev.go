@@ -13,7 +13,6 @@ import (
 const devDrain = 3 * time.Second
 
 func (a *app) devCmd() *cobra.Command {
-	var l launch
 	var noChat bool
 	cmd := &cobra.Command{
 		Use:   "dev [ID]",
@@ -22,29 +21,35 @@ func (a *app) devCmd() *cobra.Command {
 			"or with agent ID. If stdin is not a terminal, each line is a followup and answers go to stdout.",
 		Example: "  starter dev\n  echo \"please echo hello\" | starter dev\n  starter dev --no-chat",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l.worker, l.drain = true, devDrain
-			s, err := a.site(cmd.Context(), l)
-			if err != nil {
-				return err
-			}
-			if noChat {
-				a.note("Temporal: %s", s.ui)
-				ctx, stop := untilInterrupt(cmd.Context())
-				defer stop()
-				<-ctx.Done()
-				return nil
-			}
-			return a.chatWith(cmd.Context(), s, first(args))
-		},
 	}
 	cmd.Flags().BoolVar(&noChat, "no-chat", false, "only run server and worker, until SIGTERM or Ctrl-C")
+	return a.onSite(cmd, func(ctx context.Context, s *site, args []string) error {
+		if !noChat {
+			return a.chatWith(ctx, s, first(args))
+		}
+		a.note("Temporal: %s", s.ui)
+		ctx, stop := untilInterrupt(ctx)
+		defer stop()
+		<-ctx.Done()
+		return nil
+	})
+}
+
+// onSite lets a command run with a server and a worker, which it brings along if there are none.
+func (a *app) onSite(cmd *cobra.Command, run func(ctx context.Context, s *site, args []string) error) *cobra.Command {
+	l := launch{worker: true, drain: devDrain}
 	serverFlags(cmd, &l.server)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := a.site(cmd.Context(), l)
+		if err != nil {
+			return err
+		}
+		return run(cmd.Context(), s, args)
+	}
 	return cmd
 }
 
 func (a *app) chatCmd() *cobra.Command {
-	var l launch
 	cmd := &cobra.Command{
 		Use:   "chat [ID]",
 		Short: "Talk to an agent while it works",
@@ -52,17 +57,8 @@ func (a *app) chatCmd() *cobra.Command {
 			"/cancel, /state, /quit. Ctrl-C cancels the turn; twice leaves. If stdin is not a terminal, each line is a followup.",
 		Example: "  starter chat\n  starter chat my-agent\n  printf 'one\\ntwo\\n' | starter chat my-agent",
 		Args:    cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l.worker, l.drain = true, devDrain
-			s, err := a.site(cmd.Context(), l)
-			if err != nil {
-				return err
-			}
-			return a.chatWith(cmd.Context(), s, first(args))
-		},
 	}
-	serverFlags(cmd, &l.server)
-	return cmd
+	return a.onSite(cmd, func(ctx context.Context, s *site, args []string) error { return a.chatWith(ctx, s, first(args)) })
 }
 
 // chatWith opens agent id, or makes one, and talks to it.
@@ -98,35 +94,27 @@ func (a *app) openAgent(ctx context.Context, s *site, id string) (*agents.Agent,
 }
 
 func (a *app) askCmd() *cobra.Command {
-	var l launch
 	var id string
 	cmd := &cobra.Command{
 		Use:     "ask TEXT",
 		Short:   "Ask for one answer and exit",
 		Example: "  starter ask \"please echo hello\"\n  starter ask --agent my-agent \"what did I just say?\" --json",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			l.worker, l.drain = true, devDrain
-			s, err := a.site(cmd.Context(), l)
-			if err != nil {
-				return err
-			}
-			agent, err := a.openAgent(cmd.Context(), s, id)
-			if err != nil {
-				return err
-			}
-			ctx, stop := s.guarded(cmd.Context(), a.queue, "the message was accepted and waits")
-			defer stop()
-			answer, err := agent.Ask(ctx, args[0])
-			if err != nil {
-				return because(ctx, err)
-			}
-			return a.showAnswer(agent.ID(), answer)
-		},
 	}
 	cmd.Flags().StringVar(&id, "agent", "", "ask this agent; a new one otherwise")
-	serverFlags(cmd, &l.server)
-	return cmd
+	return a.onSite(cmd, func(ctx context.Context, s *site, args []string) error {
+		agent, err := a.openAgent(ctx, s, id)
+		if err != nil {
+			return err
+		}
+		ctx, stop := s.guarded(ctx, a.queue, "the message was accepted and waits")
+		defer stop()
+		answer, err := agent.Ask(ctx, args[0])
+		if err != nil {
+			return because(ctx, err)
+		}
+		return a.showAnswer(agent.ID(), answer)
+	})
 }
 
 // answerJSON is what `ask --json` prints.

@@ -87,11 +87,19 @@ func (a *app) listCmd() *cobra.Command {
 					}
 					continue
 				}
-				fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", l.ID, l.Status, l.Turn, l.Definition, l.Model, l.Started.Local().Format(time.DateTime))
+				fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", l.ID, statusText(l), l.Turn, l.Definition, l.Model, l.Started.Local().Format(time.DateTime))
 			}
 			return table.Flush()
 		},
 	}
+}
+
+// statusText says in one word what an agent does, and in another what it waits for.
+func statusText(l agents.Listed) string {
+	if l.Waiting != "" {
+		return l.Status + ", " + l.Waiting
+	}
+	return l.Status
 }
 
 // withAgent runs f with the agent that the first argument names.

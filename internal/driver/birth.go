@@ -17,6 +17,9 @@ func (d *Driver) onBorn(in Born) {
 	d.learn(in.Out.Worker, in.Out.Model)
 	d.acts(in.Out.Acts) // queued, not run: the agent is not created yet, §6.1.7
 	s.Phase = Idle
+	if s.Manifest.Rules >= rulesAttributes {
+		d.transition(StatusIdle, s.Turn)
+	}
 	d.notify("session/created", map[string]string{"session": s.Session})
 	d.notify("agent/created", map[string]string{"session": s.Session, "source": s.source()})
 }

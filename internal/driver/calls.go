@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -155,7 +156,13 @@ func (d *Driver) settleCall(c *Call, why Lost) {
 
 func (d *Driver) toolIn(c *Call, mode string) work.ToolIn {
 	s := d.state
-	return work.ToolIn{ID: c.Effect, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: s.Step, Call: c.Call, Key: d.key(c)}
+	in := work.ToolIn{ID: c.Effect, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: s.Step, Call: c.Call, Key: d.key(c, c.Epoch)}
+	for _, epoch := range s.Abandoned {
+		if epoch != c.Epoch {
+			in.Before = append(in.Before, d.key(c, epoch))
+		}
+	}
+	return in
 }
 
 // later names the parallel calls that are not started yet: whoever answers says whether they still are. See spec §4.8.3.
@@ -174,10 +181,10 @@ func (d *Driver) logCall(c *Call) int64 {
 	return d.log(session.ToolCall{Turn: s.Turn, Step: s.Step, CallID: c.ID, Name: c.Name, Arguments: c.Arguments, ArgumentsBlob: c.Blob})
 }
 
-// key is the call's idempotency key, stable over retries and rollovers. See architecture A3.7.
-func (d *Driver) key(c *Call) string {
+// key is the call's idempotency key, stable over retries, rollovers and resets. See architecture A3.7.
+func (d *Driver) key(c *Call, epoch int64) string {
 	s := d.state
-	return fmt.Sprintf("%s/%d/%d.%d/%s", s.Session, s.Epoch, s.Turn, s.Step, c.ID)
+	return fmt.Sprintf("%s/%d/%d.%d/%s", s.Session, cmp.Or(epoch, s.Epoch), s.Turn, s.Step, c.ID)
 }
 
 func (d *Driver) callOf(effect string) *Call {

@@ -219,6 +219,16 @@ func (d *Driver) onChildSeen(in ChildSeen) {
 	d.watch(c)
 }
 
+// loseSight looks after children whose ends are told to a run that was given up.
+func (d *Driver) loseSight() {
+	for i := range d.state.Children {
+		if c := &d.state.Children[i]; c.Live && !c.Blind {
+			c.Blind = true
+			d.watch(c)
+		}
+	}
+}
+
 // onChildrenResumed arms again what waits for children: their ends are told to the run that started them, which is gone.
 func (d *Driver) onChildrenResumed() {
 	for i := range d.state.Children {

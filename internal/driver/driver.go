@@ -44,6 +44,7 @@ func (d *Driver) Handle(nowMS int64, in Input) ([]session.Record, []Effect) {
 		d.effect(Defect{Message: fmt.Sprintf("driver: the agent goes by rules %d, this worker knows %d: a newer worker must take it", s.Rules, work.Rules)})
 	}
 	d.advance()
+	d.waits()
 	if d.state.Rolling && !rolling {
 		d.effect(Rollover{})
 	}
@@ -113,6 +114,8 @@ func (d *Driver) apply(in Input) {
 		d.onConfigureDone(in)
 	case ConfigureLost:
 		d.onConfigureLost(in)
+	case Reset: // A3.12
+		d.onReset(in)
 	case RollAsked:
 		d.state.Roll = d.state.Phase != Closed
 	case Resumed:

@@ -154,17 +154,21 @@ type Notify struct {
 	Data any // JSON-ready
 }
 
-// Transition says that the status changed; it drives the search attributes.
+// Transition says that the status changed, or what the agent waits for; it drives the search attributes.
 type Transition struct {
-	Status string
-	Turn   int
-	Model  string
+	Status  string
+	Turn    int
+	Model   string
+	Waiting string // WaitingApproval, or empty
 }
 
 // Recorded says that other recorded data is in force; listings show its metadata.
 type Recorded struct {
 	Metadata json.RawMessage // an object of strings; empty: none
 }
+
+// WaitingApproval says that a call waits for a person's decision.
+const WaitingApproval = "approval"
 
 // Rollover says that the state may move to a new run. It holds as long as [State].Rolling does: an input that comes first
 // may end the moment, and Rollover is said again at the next one.

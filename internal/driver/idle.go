@@ -27,7 +27,7 @@ func (d *Driver) goIdle() {
 	s.Generation++
 	s.Telling = s.Reports
 	d.notify("agent/status", map[string]string{"status": StatusIdle})
-	d.effect(Transition{Status: StatusIdle, Turn: s.Turn, Model: s.Model})
+	d.transition(StatusIdle, s.Turn)
 }
 
 // idle replays a latched wake, flushes what arose while idle, rolls over and disposes. See spec §3.1.5.

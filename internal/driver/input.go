@@ -9,7 +9,7 @@ import (
 
 // An Input is something that happened: [Sent], [Removed], [Replaced], [Cleared], [CancelAsked], [DisposeAsked],
 // [Batch], [Born], [StepDone], [StepLost], [ToolDone], [ToolLost], [Persisted], [PersistFailed], [TimerFired],
-// [RollAsked], [Resumed], [Decided], [MaintainAsked], [MaintainDone], [MaintainLost], [HookDone], [HookLost],
+// [RollAsked], [Resumed], [Reset], [Decided], [MaintainAsked], [MaintainDone], [MaintainLost], [HookDone], [HookLost],
 // [SpawnAsked], [ChildStarted], [ChildFailed], [ChildTold], [ChildClosed], [ChildSeen], [ConfigureAsked],
 // [ConfigureDone], [ConfigureLost]. The set is closed.
 //
@@ -170,6 +170,13 @@ type ChildSeen struct {
 	Gone bool // its workflow is over
 }
 
+// Reset says that an operator set the run back to an earlier point, at which this state was. Open are the effects, by id,
+// that nobody answered before that point: what still comes of them belongs to what was abandoned. See architecture A3.12.
+type Reset struct {
+	Out  work.ResetOut
+	Open []string
+}
+
 // Decided is a person's answer to a call that asks. See architecture A3.7.
 type Decided struct {
 	Ref, Request string
@@ -260,3 +267,4 @@ func (PersistFailed) isInput()  {}
 func (TimerFired) isInput()     {}
 func (RollAsked) isInput()      {}
 func (Resumed) isInput()        {}
+func (Reset) isInput()          {}

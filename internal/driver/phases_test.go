@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +103,7 @@ var everyInput = map[string]struct {
 	"ChildClosed":    {dropped, map[string]string{"idle/child,tools/delegated": handled, "opening": invalid}},
 	"ChildSeen":      {dropped, map[string]string{"tools/looking": handled, "opening": invalid}},
 	"RollAsked":      {handled, map[string]string{"claiming/roll,tools/roll,closed": dropped, "opening": invalid}},
+	"Reset":          {handled, map[string]string{"birth,closed": dropped, "opening": invalid}},
 	"Resumed":        {dropped, map[string]string{"idle/broken,claiming/roll,retry,tools/asking,tools/roll,tools/delegated,tools/looking,idle/child": handled, "opening": invalid}},
 }
 
@@ -180,7 +182,7 @@ func outcome(t *testing.T, s situation, kind string) string {
 		name, _, _ := strings.Cut(r.id, "-")
 		ids[name] = r.id
 	}
-	if kind != "Born" && kind != "Resumed" && kind != "RollAsked" && len(w.inputOf(kind, nil)) == 2 {
+	if kind != "Born" && kind != "Resumed" && kind != "Reset" && kind != "RollAsked" && len(w.inputOf(kind, nil)) == 2 {
 		before := asJSON(t, w.state())
 		for _, stale := range w.inputOf(kind, nil) {
 			events, effects := w.d.Handle(w.now, stale)
@@ -287,6 +289,8 @@ func (w *world) inputOf(kind string, ids map[string]string) []Input {
 		return answer("kid", func(id string) Input { return ChildClosed{ID: id} })
 	case "ChildSeen":
 		return answer("look", func(id string) Input { return ChildSeen{ID: id} })
+	case "Reset":
+		return []Input{Reset{Out: work.ResetOut{Epoch: 2}, Open: slices.Collect(maps.Values(ids))}}
 	case "StepDone":
 		return answer("step", func(id string) Input { return StepDone{ID: id, Out: w.failedStep(id)} })
 	case "StepLost":

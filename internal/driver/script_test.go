@@ -103,6 +103,14 @@ func (w *world) look(line string) bool {
 		got = showReceipt(w.receipt, rest)
 	case "open":
 		got = w.showOpen(false)
+	case "before":
+		for _, r := range w.open {
+			if e, ok := r.effect.(StartTool); ok {
+				got += strings.Join(e.In.Before, " ")
+			}
+		}
+	case "epochs":
+		got = w.showEpochs()
 	case "stopped":
 		got = w.showOpen(true)
 	case "pending":
@@ -324,6 +332,8 @@ func (w *world) act(line string) {
 		w.persisted(a.at(1) != "fail")
 	case "timer":
 		w.feed(TimerFired{ID: w.take(a.at(1)).id})
+	case "reset":
+		w.reset(a.has("told"), a.has("answered"))
 	case "roll":
 		w.feed(RollAsked{})
 	case "resume":

@@ -304,9 +304,10 @@ func TestApprovals(t *testing.T) {
 	runScripts(t, []script{
 		{"C-164 granted", ask + `
 			open 
-			status running
+			status running,running+approval
 			grant 1.1.c1 => approval/decided
 			receipt done
+			status running
 			open tool:c1
 			tool c1 ok
 			post c1 ok => TR(c1) SE
@@ -325,6 +326,7 @@ func TestApprovals(t *testing.T) {
 		{"C-164 cancelled", ask + `
 			cancel => CR(user) approval/decided TR!(c1,ABORTED_BEFORE_DISPATCH) SE TE(aborted user)
 			phase idle
+			status running,running+approval,running,idle
 			grant 1.1.c1
 			receipt refused UNKNOWN_CALL
 		`},
@@ -403,10 +405,13 @@ func TestApprovals(t *testing.T) {
 			tool c3 ok => TR(c3) SE
 		`},
 		{"D21 two questions, answered in another order", asking + `
+			status running,running+approval
 			grant 1.1.c2 => approval/decided
 			open approval tool:c2
 			tool c2 ok
+			status 
 			timer approval => approval/decided
+			status running
 			open post:c1
 			post c1 failed => TR!(c1) TR(c2) SE
 		`},

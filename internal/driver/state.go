@@ -43,7 +43,8 @@ type State struct {
 	Model      string        `json:"model,omitempty"`  // last provider/model used
 	Source     string        `json:"source,omitempty"` // how the incarnation began; empty means startup
 	Epoch      int64         `json:"epoch"`
-	Rules      int           `json:"rules"` // highest behaviour version a worker answered with
+	Abandoned  []int64       `json:"abandoned,omitempty"` // epochs that resets gave up
+	Rules      int           `json:"rules"`               // highest behaviour version a worker answered with
 	Manifest   work.Manifest `json:"manifest"`
 
 	Queue      string          `json:"queue,omitempty"`      // task queue of the activities; empty means the workflow's own
@@ -83,6 +84,7 @@ type State struct {
 	Normal    bool             `json:"normal,omitempty"`   // the last turn left its loop normally
 	Awaiting  string           `json:"awaiting,omitempty"` // effect id of the Step, timer, hook or maintenance
 	Settling  bool             `json:"settling,omitempty"` // the awaited Step settles a lost one
+	Asked     int64            `json:"asked,omitempty"`    // epoch of the awaited Step, if its answer was there before a reset raised the agent's
 	Assembly  string           `json:"assembly,omitempty"`
 	Batch     []string         `json:"batch,omitempty"`   // claimed by the current proposal
 	Claimed   []string         `json:"claimed,omitempty"` // claimed by the current turn
@@ -93,6 +95,7 @@ type State struct {
 	Retry     *Retry           `json:"retry,omitempty"`
 	Stops     int              `json:"stops,omitempty"` // how often the turn-stopping hook ran in this turn
 	LastError *session.Failure `json:"lastError,omitempty"`
+	Waiting   string           `json:"waiting,omitempty"` // as the last transition said it
 
 	Maintenance *Maintenance `json:"maintenance,omitempty"` // the one that runs, or ran last
 
@@ -120,6 +123,7 @@ type Call struct {
 	Effect string        `json:"fx,omitempty"`  // id of the running effect
 	Seq    int64         `json:"seq,omitempty"` // of its tool/call
 	Settle bool          `json:"settle,omitempty"`
+	Epoch  int64         `json:"epoch,omitempty"` // of its key, if a reset raised the agent's since the model asked for it
 	Out    *work.ToolOut `json:"out,omitempty"`
 	Ask    *Approval     `json:"ask,omitempty"`   // asking
 	Child  string        `json:"child,omitempty"` // session of the agent that the call was delegated to

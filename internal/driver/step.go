@@ -92,6 +92,7 @@ func (d *Driver) onStepDone(in StepDone) {
 	}
 	d.acts(out.Acts)
 	d.afterStep(out)
+	s.Asked = 0
 }
 
 // learn notes what a worker says of itself. See architecture A3.12.
@@ -182,7 +183,7 @@ func (d *Driver) afterMessage(out work.StepOut) {
 	s.Batch, s.Concluded, s.Calls = nil, false, nil
 	if out.Finish != session.FinishMaxTokens && !out.Interrupted { // a cut message has no calls
 		for _, c := range out.Calls {
-			s.Calls = append(s.Calls, Call{Call: c})
+			s.Calls = append(s.Calls, Call{Call: c, Epoch: s.Asked})
 		}
 	}
 	switch {
@@ -240,6 +241,7 @@ func (d *Driver) onStepLost(in StepLost) {
 	if in.ID == "" || in.ID != s.Awaiting || s.Phase != Stepping {
 		return
 	}
+	s.Asked = 0
 	if !s.Settling {
 		d.settleStep(in.Why)
 		return

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -33,16 +34,18 @@ type world struct {
 	answers map[string]Receipt // per ref
 	notes   []string           // since the last look
 	status  []string           // since the last look
-	cause   *session.Cause     // first cancel logged since the turn opened
-	closed  *Close
-	rolled  int
-	latch   latch
-	allowed map[string]bool // gated calls that may run, by key
-	kids    []*kid          // child agents that were started, in order
-	ended   map[string]bool // child agents that are gone, by the effect that started them
-	missed  []string        // of those, who was told something: the parent hears that they are gone
-	tells   []string        // what children were told
-	told    []string        // what the owner was told
+
+	abandoned map[string]bool // effects of before a reset
+	cause     *session.Cause  // first cancel logged since the turn opened
+	closed    *Close
+	rolled    int
+	latch     latch
+	allowed   map[string]bool // gated calls that may run, by key
+	kids      []*kid          // child agents that were started, in order
+	ended     map[string]bool // child agents that are gone, by the effect that started them
+	missed    []string        // of those, who was told something: the parent hears that they are gone
+	tells     []string        // what children were told
+	told      []string        // what the owner was told
 }
 
 // A kid is a child agent, as far as its parent can see.
@@ -98,9 +101,11 @@ func (w *world) born(maxParallel int) {
 // bornAs answers Setup; every definition here has a maintenance task t.
 func (w *world) bornAs(out work.SetupOut) {
 	w.take("setup")
-	out.Spec, out.Store, out.Worker, out.Manifest.Rules = "spec", "store", work.Worker{Rules: 1}, 1
+	out.Spec, out.Store, out.Worker, out.Manifest.Rules = "spec", "store", work.Worker{Rules: work.Rules}, work.Rules
 	out.Manifest.Tasks = append(out.Manifest.Tasks, "t")
 	w.feed(Born{Out: out})
+	require.Equal(w.t, StatusIdle, w.status[0], "it is listed from its birth on")
+	w.status = w.status[1:]
 }
 
 // reborn is an agent that inherits the log of another world; mode is resume or fork. See spec §7.1, §7.3.
@@ -315,7 +320,7 @@ func (w *world) carryOut(effects []Effect) {
 				w.note(e)
 			}
 		case Transition:
-			w.status = append(w.status, e.Status)
+			w.status = append(w.status, strings.TrimSuffix(e.Status+"+"+e.Waiting, "+"))
 		case Rollover:
 			if !w.state().Rolling {
 				w.failf("rollover said, but not meant")
@@ -391,6 +396,9 @@ func (w *world) start(id string, e Effect) {
 }
 
 func (w *world) cancelEffect(id string) {
+	if w.abandoned[id] {
+		return
+	}
 	for _, r := range w.open {
 		if r.id == id {
 			if r.cancelled {
@@ -438,7 +446,7 @@ func (w *world) checkTool(in work.ToolIn) {
 // allow notes what lets gated calls run.
 func (w *world) allow(before State, in Input) {
 	for _, c := range before.Calls {
-		key := fmt.Sprintf("%s/%d/%d.%d/%s", before.Session, before.Epoch, before.Turn, before.Step, c.ID)
+		key := fmt.Sprintf("%s/%d/%d.%d/%s", before.Session, cmp.Or(c.Epoch, before.Epoch), before.Turn, before.Step, c.ID)
 		switch in := in.(type) {
 		case ToolDone:
 			w.allowed[key] = w.allowed[key] || c.State == CallGating && c.Effect == in.ID && in.Out.Verdict == work.Allow
@@ -551,6 +559,9 @@ func (w *world) checkLaws(before State, in Input) {
 		if i > 0 && status == w.status[i-1] {
 			w.failf("status trace %v", w.status)
 		}
+	}
+	if asks := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.State == CallAsking }); asks != (s.Waiting == WaitingApproval) {
+		w.failf("a person is waited for: %t, the last transition said %q", asks, s.Waiting)
 	}
 	w.checkQuiet()
 	w.checkWake(before.Status(), in, before.Phase == Maintaining)

@@ -49,7 +49,7 @@ func (d *Driver) run() {
 		}
 	}
 	d.notify("agent/status", map[string]string{"status": StatusRunning})
-	d.effect(Transition{Status: StatusRunning, Turn: s.Turn + 1, Model: s.Model})
+	d.transition(StatusRunning, s.Turn+1)
 }
 
 // openTurn appends turn/start, unless the activity was cancelled before. See spec §4.2.

@@ -130,10 +130,10 @@ func (e *Engine) List(ctx context.Context) iter.Seq2[agents.Listed, error] {
 
 func (a *agent) listed() agents.Listed {
 	s := a.state()
-	l := agents.Listed{ID: a.ID, Status: s.Status(), Definition: a.Create.Definition, Model: s.Model, Parent: a.Create.Parent,
+	l := agents.Listed{ID: a.ID, Status: s.Status(), Waiting: s.Waiting, Definition: a.Create.Definition, Model: s.Model, Parent: a.Create.Parent,
 		Metadata: workflows.Metadata(s.Metadata), Turn: int64(s.Turn), Started: time.UnixMilli(a.Started).UTC()}
 	if a.End != nil {
-		l.Status = a.End.Status
+		l.Status, l.Waiting = a.End.Status, ""
 	}
 	return l
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // An EffectState says how far an effect is known to have come.
@@ -27,10 +28,15 @@ func effectKey(kind, key string) string { return "effects/" + kind + "/" + escap
 // Started records that an effect is about to start. first is false if that was recorded before: then the effect may
 // have happened, and must not be repeated. It is false, too, for the repetition of a call whose error hid its success.
 func (s *Store) Started(ctx context.Context, key string) (first bool, err error) {
+	return s.StartedAs(ctx, key, nil)
+}
+
+// StartedAs is [Store.Started] with a note, which [Store.StartedEffects] returns.
+func (s *Store) StartedAs(ctx context.Context, key string, note []byte) (first bool, err error) {
 	if key == "" {
 		return false, errors.New("effect: key is empty")
 	}
-	err = s.objects.Create(ctx, effectKey("started", key), seal([]byte(key)))
+	err = s.objects.Create(ctx, effectKey("started", key), sealJSON(StartedEffect{Key: key, Note: note}))
 	switch {
 	case err == nil:
 		return true, nil
@@ -39,6 +45,56 @@ func (s *Store) Started(ctx context.Context, key string) (first bool, err error)
 	default:
 		return false, fmt.Errorf("record start of effect %q: %w", key, err)
 	}
+}
+
+// A StartedEffect is an effect that was started, and the note that was made then.
+type StartedEffect struct {
+	Key  string `json:"key"`
+	Note []byte `json:"note,omitempty"`
+}
+
+// StartedEffects returns the effects whose key begins with a prefix, in the order of their keys. An effect whose key is
+// too long to be part of an object's name is not found.
+func (s *Store) StartedEffects(ctx context.Context, prefix string) ([]StartedEffect, error) {
+	keys, err := s.keys(ctx, effectKey("started", prefix))
+	if err != nil {
+		return nil, fmt.Errorf("started effects: %w", err)
+	}
+	var out []StartedEffect
+	for _, key := range keys {
+		e, err := s.startedEffect(ctx, key)
+		if err != nil {
+			return nil, fmt.Errorf("started effects: %w", err)
+		}
+		if strings.HasPrefix(e.Key, prefix) {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// StartNote returns the note of an effect that was started.
+func (s *Store) StartNote(ctx context.Context, key string) (note []byte, started bool, err error) {
+	e, err := s.startedEffect(ctx, effectKey("started", key))
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, false, nil
+	case err != nil:
+		return nil, false, fmt.Errorf("look up effect %q: %w", key, err)
+	}
+	return e.Note, true, nil
+}
+
+func (s *Store) startedEffect(ctx context.Context, object string) (e StartedEffect, err error) {
+	data, err := s.objects.Get(ctx, object)
+	if err != nil {
+		return e, err
+	}
+	if e, err = unsealJSON[StartedEffect](object, data); err == nil {
+		return e, nil
+	}
+	key, err := unseal(object, data) // an older version wrote only the key
+	return StartedEffect{Key: string(key)}, err
 }
 
 // Done records the result of an effect. The same result again is fine, another one is a [*ConflictError].

@@ -30,6 +30,7 @@ var wire = map[string]any{
 	"ConfigureIn": &ConfigureIn{}, "ConfigureOut": &ConfigureOut{},
 	"PersistIn": &PersistIn{}, "PersistOut": &PersistOut{},
 	"SpillIn": &SpillIn{}, "SpillOut": &SpillOut{},
+	"ResetIn": &ResetIn{}, "ResetOut": &ResetOut{},
 	"CancelReasonIn": &CancelReasonIn{}, "CancelReasonOut": &CancelReasonOut{},
 	"LookIn": &LookIn{}, "LookOut": &LookOut{},
 }

@@ -25,6 +25,7 @@ const (
 	Hook         = "Hook"
 	Maintain     = "Maintain"
 	Configure    = "Configure"
+	Reset        = "Reset"
 )
 
 // The sizes of architecture A3.4, in bytes.
@@ -126,7 +127,7 @@ type Manifest struct {
 }
 
 // Rules is the behaviour version of this worker.
-const Rules = 1
+const Rules = 2
 
 // Worker is what every answer says about the worker that gave it.
 type Worker struct {
@@ -329,6 +330,9 @@ type ToolIn struct {
 	Key   string `json:"key"`            // idempotency key
 	Lost  string `json:"lost,omitempty"` // settle: cancelled, exhausted or unavailable
 
+	// Before are the keys under which the same call may have been made in what a reset gave up.
+	Before []string `json:"before,omitempty"`
+
 	Out   *ToolOut `json:"out,omitempty"`   // post: the outcome so far
 	Head  *Head    `json:"head,omitempty"`  // where the calls of the step can be read, if Later is set
 	Later []string `json:"later,omitempty"` // ids of parallel calls not started yet: their mode is asked again (C-158)
@@ -497,6 +501,23 @@ type CancelReasonOut struct {
 	Dispose   bool          `json:"dispose,omitempty"`
 	By        string        `json:"by,omitempty"`
 	Text      string        `json:"text,omitempty"`
+}
+
+// ResetIn asks for what a run needs that was set back to an earlier point: an epoch of its own, which fences whoever still
+// works for the abandoned one. See architecture A3.12.
+type ResetIn struct {
+	Ident Ident  `json:"ident"`
+	RunID string `json:"runId"` // of the run that was set back
+	Head  Head   `json:"head"`  // where its log ends in the store
+	Turn  int    `json:"turn"`
+	Step  int    `json:"step"` // the last one whose calls it knows
+}
+
+// ResetOut is the epoch the run goes on in.
+type ResetOut struct {
+	Epoch   int64            `json:"epoch"`
+	Context *session.Message `json:"context,omitempty"` // tells the model what was done after the point, if anything was
+	Worker  Worker           `json:"worker"`
 }
 
 // The codes of results and failures that the workflow and the activities agree on.

@@ -1,0 +1,26 @@
+package driver
+
+// rulesAttributes is the behaviour version from which on an agent says its status at birth, and whether it waits for a
+// person. It is the manifest of its birth that counts. See architecture A5.
+const rulesAttributes = 2
+
+func (d *Driver) transition(status string, turn int) {
+	s := d.state
+	s.Waiting = d.waiting()
+	d.effect(Transition{Status: status, Turn: turn, Model: s.Model, Waiting: s.Waiting})
+}
+
+// waiting says what person the agent waits for; it changes with the first call that asks and with the last one.
+func (d *Driver) waiting() string {
+	if d.state.Manifest.Rules >= rulesAttributes && d.count(CallAsking) > 0 {
+		return WaitingApproval
+	}
+	return ""
+}
+
+// waits says so, unless a change of the status said it already.
+func (d *Driver) waits() {
+	if s := d.state; s.Waiting != d.waiting() {
+		d.transition(s.Status(), s.Turn)
+	}
+}
