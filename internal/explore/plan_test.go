@@ -177,4 +177,3 @@ func gate(ctx context.Context, in plugin.PreStep, next func(context.Context, plu
 	in.Messages = kept
 	return next(ctx, in)
 }
-

@@ -136,7 +136,7 @@ func (p *player) foreseen() sight {
 }
 
 func (p *player) seen() sight {
-	now := p.state()
+	now := p.now()
 	s := sight{Status: now.Status, Pending: inbox(now), Told: p.told(), Turn: now.Turn}
 	for _, h := range p.held() {
 		s.Stand = append(s.Stand, h.String())
@@ -145,27 +145,21 @@ func (p *player) seen() sight {
 	return s
 }
 
-func (p *player) state() (s signals.State) {
-	require.NoError(p.t, p.Query(p.t.Context(), p.id, signals.QueryState, nil, &s))
-	return s
-}
-
 // propose notes what the next step claims.
 func (p *player) propose() {
 	was := p.model.Stage
 	before := p.model.Clone()
 	p.model.Settle(Writer{})
-	if p.model.Stage == Waiting && p.clock == atOnce {
-		p.again()
-	}
 	if p.model.Stage == Asking && was != Asking {
 		p.at, p.batch, p.calls = atAssembled, slices.Clone(p.model.batch), nil
 		if before.Turn != p.model.Turn {
 			p.owed = false
 		}
 	}
+	if p.model.Stage == Waiting && p.clock == atOnce {
+		p.again()
+	}
 }
-
 func inbox(s signals.State) []string {
 	var step, turn []string
 	for _, m := range s.Inbox {
@@ -203,7 +197,7 @@ func (p *player) stands() []string {
 
 // finish holds the whole log, which keeps every rule, against the model's.
 func (p *player) finish() {
-	head := p.state().Log
+	head := p.now().Log
 	var log []session.Record
 	for r, err := range p.log().Records(p.t.Context(), p.id, store.Head{Hash: head.Hash, Count: head.Count}, 0) {
 		require.NoError(p.t, err)

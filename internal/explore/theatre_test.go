@@ -16,6 +16,7 @@ import (
 	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/llm/scripted"
 	"github.com/everturn/everturn/plugin"
+	"github.com/everturn/everturn/signals"
 )
 
 // A theatre is where one agent plays: it stands still at every point until it is let go.
@@ -23,14 +24,15 @@ type theatre interface {
 	agents.Backend
 	// until returns when nothing can happen any more without another act, and cond holds, or cannot come to hold any more.
 	until(cond func() bool)
-	held() []place    // who stands where, in an order that does not depend on chance
-	release(n int)    // lets the n-th of held go
-	pass()            // lets time pass until what sleeps has woken
-	cancelNatively()  // as Temporal's UI does
-	roll()            // wants a rollover at the next safe point
-	runs() int        // so far
-	told() []string   // statuses that were announced
-	log() *store.Store // where the agent's log is
+	now() signals.State // what the agent says of itself
+	held() []place      // who stands where, in an order that does not depend on chance
+	release(n int)      // lets the n-th of held go
+	pass()              // lets time pass until what sleeps has woken
+	cancelNatively()    // as Temporal's UI does
+	roll()              // wants a rollover at the next safe point
+	runs() int          // so far
+	told() []string     // statuses that were announced
+	log() *store.Store  // where the agent's log is
 	leave()
 }
 
@@ -109,6 +111,11 @@ func (th *localTheatre) until(cond func() bool) {
 	require.NoError(th.t, th.Settled(th.t.Context()))
 	require.NoError(th.t, th.Err())
 	cond()
+}
+
+func (th *localTheatre) now() (s signals.State) {
+	require.NoError(th.t, th.Query(th.t.Context(), "a", signals.QueryState, nil, &s))
+	return s
 }
 
 func (th *localTheatre) held() (out []place) {

@@ -68,8 +68,8 @@ func (y *yard) come(g *guest) {
 	y.announce()
 }
 
-// leave lets a guest go, if it is still there. The caller holds the lock.
-func (y *yard) leave(g *guest) {
+// gone lets a guest go, if it is still there. The caller holds the lock.
+func (y *yard) gone(g *guest) {
 	if i := slices.Index(y.there, g); i >= 0 {
 		y.there = slices.Delete(y.there, i, i+1)
 		close(g.gate)
@@ -106,7 +106,7 @@ func (y *yard) sleep(ctx context.Context) error {
 	case <-ctx.Done():
 		y.mu.Lock()
 		defer y.mu.Unlock()
-		y.leave(g)
+		y.gone(g)
 	}
 	return ctx.Err()
 }
@@ -136,10 +136,10 @@ func (y *yard) of(activity string) *guest {
 	return nil
 }
 
-func (y *yard) release(g *guest) {
+func (y *yard) let(g *guest) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.leave(g)
+	y.gone(g)
 }
 
 // wake ends all sleep.
@@ -148,7 +148,7 @@ func (y *yard) wake() {
 	defer y.mu.Unlock()
 	for _, g := range slices.Clone(y.there) {
 		if g.asleep {
-			y.leave(g)
+			y.gone(g)
 		}
 	}
 }
@@ -159,6 +159,6 @@ func (y *yard) close() {
 	defer y.mu.Unlock()
 	y.open = true
 	for _, g := range slices.Clone(y.there) {
-		y.leave(g)
+		y.gone(g)
 	}
 }
