@@ -45,22 +45,28 @@ const patience = 30 * time.Second
 func (th *serverTheatre) until(cond func() bool) {
 	ctx, cancel := context.WithTimeout(th.t.Context(), patience)
 	defer cancel()
-	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		change := th.change()
-		busy := th.busy()
-		if busy == "" && cond() {
-			return
-		}
-		again := time.NewTimer(pause)
-		select {
-		case <-change:
-		case <-again.C:
-		case <-ctx.Done():
+	busy := "nobody has looked"
+	for pause := 4 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		if !th.await(ctx, pause) {
 			require.Empty(th.t, busy, "the agent does not come to rest")
+			return // cond cannot come to hold
+		}
+		if busy = th.busy(); busy == "" && cond() {
 			return
 		}
-		again.Stop()
 	}
+}
+
+// await returns at the next change, or after a pause; false if the patience is at an end.
+func (th *serverTheatre) await(ctx context.Context, pause time.Duration) bool {
+	again := time.NewTimer(pause)
+	defer again.Stop()
+	select {
+	case <-th.change():
+	case <-again.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // busy says what can happen without another act: a workflow task is to be done, an activity neither stands nor sleeps, or

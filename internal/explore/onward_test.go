@@ -55,7 +55,7 @@ func (p *player) passed() {
 
 // again begins the next attempt.
 func (p *player) again() {
-	p.c.add("attempts repeated", 1)
+	p.c.Met("attempts repeated", 1)
 	p.model.Retried()
 	p.at = atPrepared
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/everturn/everturn/internal/soak"
 	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/signals"
 )
@@ -19,7 +20,7 @@ type player struct {
 	t       testing.TB
 	id      string // of the agent
 	clock   clock
-	c       *counts
+	c       *soak.Run
 	model   *Model
 	history []string
 
@@ -76,7 +77,7 @@ func (p *player) act() {
 
 // did notes and counts an act.
 func (p *player) did(what string, about ...any) {
-	p.c.add(what, 1)
+	p.c.Met(what, 1)
 	p.note("%s %v", what, about)
 }
 
@@ -114,7 +115,7 @@ func (p *player) send() {
 	p.did(k.act, m.ID)
 	want := p.model.Send(m.ID, k.target, k.wake)
 	if p.model.Latch {
-		p.c.add("wakes latched", 1)
+		p.c.Met("wakes latched", 1)
 	}
 	if p.IntN(2) == 0 {
 		p.signal(k.act, m)
@@ -130,7 +131,7 @@ func (p *player) tell(how func(*Model)) {
 	was := p.model.Cause
 	how(p.model)
 	if was == "" && p.model.Cause != "" {
-		p.c.add("cancels that hit", 1)
+		p.c.Met("cancels that hit", 1)
 		if p.paused { // X6: the stream ends there and then
 			p.paused, p.cut, p.at = false, true, atEnd
 		}

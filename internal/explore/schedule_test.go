@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/everturn/everturn/internal/driver"
+	"github.com/everturn/everturn/internal/soak"
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/signals"
@@ -37,31 +39,26 @@ func quantity(usual, soak, short int) int {
 	}
 }
 
+// must is what enough schedules have to meet.
+var must = []string{signals.Followup, signals.Steer, signals.Inject, signals.SendTo, "cancel", "cancel, keepInbox", "remove", "replace", "clear",
+	"batch", "maintain", "native cancel", "dispose", "rollover asked for", "cancels that hit", "wakes latched", "attempts repeated", "rollovers", "turns"}
+
+const enough = 300
+
 // TestLocalSchedules plays random schedules on the local engine and on the [Model], and compares what can be seen.
 func TestLocalSchedules(t *testing.T) {
-	n, c := quantity(10_000, 100_000, 300), newCounts()
-	const groups = 4
-	t.Run("group", func(t *testing.T) {
-		for g := range groups {
-			t.Run(fmt.Sprint(g), func(t *testing.T) {
-				t.Parallel()
-				for i := g; i < n && !t.Failed(); i += groups {
-					playLocally(t, *firstFlag+i, c)
-				}
-			})
-		}
-	})
-	c.report(t, "local engine", n)
+	soak.Play(t, soak.Config{Name: "local engine", First: *firstFlag, N: quantity(10_000, 100_000, 300), Lanes: 2 * runtime.GOMAXPROCS(0), Must: must, Enough: enough},
+		func(c *soak.Run, seed int) { playLocally(t, seed, c) })
 }
 
-func playLocally(t *testing.T, seed int, c *counts) {
+func playLocally(t *testing.T, seed int, c *soak.Run) {
 	r := rand.New(rand.NewPCG(uint64(seed), 2))
 	kind := []string{plain, hooked}[r.IntN(2)]
 	th := newLocalTheatre(t, kind, []int{0, 1, 2, 5}[r.IntN(4)], r.IntN(3))
 	newPlayer(t, th, r, c, "a", kind, onDemand).play(fmt.Sprintf("-run LocalSchedules -args -schedules 1 -first %d", seed))
 }
 
-func newPlayer(t testing.TB, th theatre, r *rand.Rand, c *counts, id, kind string, time clock) *player {
+func newPlayer(t testing.TB, th theatre, r *rand.Rand, c *soak.Run, id, kind string, time clock) *player {
 	hooks := kind == hooked
 	p := &player{t: t, theatre: th, Rand: r, c: c, id: id, clock: time, retried: map[string]bool{},
 		model: &Model{Stage: Rest, Greets: hooks, Objects: hooks}}
@@ -206,7 +203,6 @@ func (p *player) finish() {
 	_, err := session.Fold(0, log)
 	require.NoError(p.t, err)
 	require.Equal(p.t, strings.Join(p.events, " "), strings.Join(reduce(log, session.Inbox{}), " "), "log")
-	p.c.add("schedules", 1)
-	p.c.add("turns", p.model.Turn)
-	p.c.add("rollovers", p.runs()-1)
+	p.c.Met("turns", p.model.Turn)
+	p.c.Met("rollovers", p.runs()-1)
 }

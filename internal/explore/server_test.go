@@ -15,6 +15,7 @@ import (
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/internal/log"
 	"github.com/everturn/everturn/internal/servertest"
+	"github.com/everturn/everturn/internal/soak"
 	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/llm/scripted"
 	"github.com/everturn/everturn/plugin"
@@ -34,17 +35,8 @@ func TestServerSchedules(t *testing.T) {
 		t.Skip("needs a Temporal server: set EVERTURN_DEVSERVER to the program")
 	}
 	h := newHouse(t)
-	n, c := quantity(300, 3000, 0), newCounts()
-	var wg sync.WaitGroup
-	for lane := range min(lanes, n) {
-		wg.Go(func() { // FailNow ends the lane; the others see it
-			for i := lane; i < n && !t.Failed(); i += lanes {
-				h.play(t, *firstFlag+i, c)
-			}
-		})
-	}
-	wg.Wait()
-	c.report(t, "Temporal server", n)
+	soak.Play(t, soak.Config{Name: "Temporal server", First: *firstFlag, N: quantity(300, 3000, 0), Lanes: lanes, Must: must, Enough: enough},
+		func(c *soak.Run, seed int) { h.play(t, seed, c) })
 }
 
 // A house is a Temporal server with a worker for all agents.
@@ -96,7 +88,7 @@ func provider() llm.Provider {
 		Models: map[string]scripted.Model{string(atOnce): model(time.Millisecond), string(never): model(24 * time.Hour)}})
 }
 
-func (h *house) play(t *testing.T, seed int, c *counts) {
+func (h *house) play(t *testing.T, seed int, c *soak.Run) {
 	r := rand.New(rand.NewPCG(uint64(seed), 3))
 	kind, time := []string{plain, hooked}[r.IntN(2)], []clock{atOnce, never}[r.IntN(2)]
 	th := h.theatre(t, fmt.Sprintf("agent-%d", seed))

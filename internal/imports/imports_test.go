@@ -43,6 +43,7 @@ var rules = map[string]string{
 	"internal/stream":          "session",
 	"internal/log":             "",
 	"internal/servertest":      "",
+	"internal/soak":            "",
 
 	"activities": "session signals llm tools plugin internal/work internal/store internal/stream",
 	"workflows":  "session signals internal/work internal/driver",

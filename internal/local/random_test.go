@@ -5,15 +5,16 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/everturn/everturn/activities"
+	"github.com/everturn/everturn/internal/soak"
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/llm/scripted"
@@ -26,9 +27,6 @@ var (
 	first     = flag.Int("first", 0, "seed of the first random schedule; try one again with -first 17 -schedules 1")
 )
 
-// shards is how many schedules are played at a time, processors permitting.
-const shards = 4
-
 // TestRandomSchedules stops everything at every point and lets chance decide what happens next: a step, an input or a
 // fault. Afterwards the agent must come to rest with a log that keeps every rule and has lost no message.
 func TestRandomSchedules(t *testing.T) {
@@ -37,33 +35,11 @@ func TestRandomSchedules(t *testing.T) {
 	if testing.Short() {
 		many = min(many, 100)
 	}
-	met, begin := &encounters{n: map[string]int{}}, time.Now()
-	t.Run("shard", func(t *testing.T) {
-		for s := range shards {
-			t.Run(fmt.Sprint(s), func(t *testing.T) {
-				t.Parallel()
-				for n := s; n < many && !t.Failed(); n += shards {
-					chance(t, *first+n, met)
-				}
-			})
-		}
-	})
-	t.Logf("%d schedules from seed %d in %s: %s", many, *first, time.Since(begin).Round(time.Second), met)
-	if many >= enough && !t.Failed() {
-		require.Empty(t, met.missing(), "never happened")
-	}
+	soak.Play(t, soak.Config{Name: "crashes", First: *first, N: many, Lanes: 2 * runtime.GOMAXPROCS(0), Must: must, Enough: 1000},
+		func(met *soak.Run, seed int) { chance(t, seed, met) })
 }
 
-// enough schedules meet everything.
-const enough = 1000
-
-// encounters count what the schedules met.
-type encounters struct {
-	mu sync.Mutex
-	n  map[string]int
-}
-
-// The encounters that are no fault of the engine's kit.
+// What schedules meet besides the faults of the engine's kit.
 const (
 	metRollovers   = "rollovers"
 	metCancels     = "turns cancelled"
@@ -76,31 +52,8 @@ const (
 var must = []string{verbKill, verbCutOff, verbLate, verbLoseAnswer, verbTimeOut, verbExhaust, verbStarve, verbFailPersist,
 	metRollovers, metCancels, metSettlements, metReopened, metDisposed}
 
-func (m *encounters) add(what string, n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.n[what] += n
-}
-
-func (m *encounters) missing() (out []string) {
-	for _, what := range must {
-		if m.n[what] == 0 {
-			out = append(out, what)
-		}
-	}
-	return out
-}
-
-func (m *encounters) String() string {
-	var out []string
-	for _, what := range must {
-		out = append(out, fmt.Sprintf("%s %d", what, m.n[what]))
-	}
-	return strings.Join(out, ", ")
-}
-
 // chance plays one schedule to its end.
-func chance(t *testing.T, seed int, met *encounters) {
+func chance(t *testing.T, seed int, met *soak.Run) {
 	c := newChaos(t, uint64(seed), met)
 	defer c.leave(seed)
 	c.hold = c.PinAt(Point{})
@@ -118,14 +71,14 @@ func chance(t *testing.T, seed int, met *encounters) {
 type chaos struct {
 	*world
 	*rand.Rand
-	met      *encounters
+	met      *soak.Run
 	hold     *Hold
 	sent     int
 	accepted []string // ids of messages
 	history  []string // what was done, for whoever looks into a failure
 }
 
-func newChaos(t *testing.T, seed uint64, met *encounters) *chaos {
+func newChaos(t *testing.T, seed uint64, met *soak.Run) *chaos {
 	c := &chaos{Rand: rand.New(rand.NewPCG(seed, 1)), met: met}
 	c.world = openWorld(t, "", func(cfg *Config, _ *activities.Config, m *scripted.Model) {
 		m.Script, m.Respond = nil, respond
@@ -145,7 +98,7 @@ func (c *chaos) leave(seed int) {
 // close ends an engine, after looking at what it met.
 func (c *chaos) close() error {
 	for verb, n := range c.Struck() {
-		c.met.add(verb, n)
+		c.met.Met(verb, n)
 	}
 	return c.Close()
 }
@@ -298,7 +251,7 @@ func (c *chaos) fault() {
 // reopen goes on in another process.
 func (c *chaos) reopen() {
 	c.note("reopen")
-	c.met.add(metReopened, 1)
+	c.met.Met(metReopened, 1)
 	data, err := c.Save()
 	require.NoError(c.t, err)
 	require.NoError(c.t, c.close())
@@ -367,7 +320,7 @@ func (c *chaos) verify() {
 
 // verifyEnd looks at an agent that was disposed, or whose birth was called off: that one has no log.
 func (c *chaos) verifyEnd(s signals.State, log []session.Record) {
-	c.met.add(metDisposed, 1)
+	c.met.Met(metDisposed, 1)
 	run, err := c.Describe(c.t.Context(), "a")
 	require.NoError(c.t, err)
 	if run.Status == statusFailed {
@@ -381,20 +334,20 @@ func (c *chaos) verifyEnd(s signals.State, log []session.Record) {
 
 // count notes what the log tells.
 func (c *chaos) count(log []session.Record) {
-	c.met.add(metRollovers, c.Runs("a")-1)
+	c.met.Met(metRollovers, c.Runs("a")-1)
 	for _, r := range log {
 		switch e := r.Event.(type) {
 		case session.TurnEnd:
 			if e.Reason.Kind == session.TurnAborted {
-				c.met.add(metCancels, 1)
+				c.met.Met(metCancels, 1)
 			}
 		case session.AssistantAttempt:
 			if e.Failure != nil && e.Failure.Code == work.CodeWorkerLost {
-				c.met.add(metSettlements, 1)
+				c.met.Met(metSettlements, 1)
 			}
 		case session.ToolResult:
 			if e.Error != nil && e.Error.Code == session.CodeToolOutcomeUnknown {
-				c.met.add(metSettlements, 1)
+				c.met.Met(metSettlements, 1)
 			}
 		}
 	}
