@@ -21,6 +21,7 @@ func Start(t testing.TB, program string, args ...string) (address string) {
 	t.Helper()
 	cmd := exec.Command(program, append([]string{"--ephemeral", "--port", "0", "--headless", "--log-level", "fatal",
 		"--parent-pid", strconv.Itoa(os.Getpid())}, args...)...)
+	cmd.Env = append(os.Environ(), "GOGC=400") // it lives for minutes, and makes garbage all the time
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
