@@ -1,13 +1,14 @@
 # make run    a server, its UI, a worker and a chat, from nothing; flags go into ARGS="--port 7243"
 # make test   every test, real processes included
 # make check  formatting, vet, static analysis, workflow determinism, race tests
+# make soak   random schedules for hours: ONLY=local|server|crashes|worlds for one kind, N=20000 for so many, FIRST=17 to begin there
 # make help   this list
 
 GO      ?= go
 BIN     := $(CURDIR)/bin
 SERVER  := $(BIN)/devserver
 
-.PHONY: help run test unit server check conformance bench clean
+.PHONY: help run test unit server check soak conformance bench clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -42,6 +43,28 @@ check: server
 	$(GO) tool staticcheck ./...
 	$(GO) tool workflowcheck -config workflowcheck.config.yaml ./workflows/... ./internal/driver/...
 	EVERTURN_DEVSERVER=$(SERVER) $(GO) test -race -short -timeout 20m ./...
+
+# Schedules of the local engine and of a server against the reference model, simulated crashes, and larger worlds. Each
+# says every minute up to which seed it is done, and ends with a line that counts what it met.
+ONLY  ?= local crashes server worlds
+N     ?=
+FIRST ?= 1
+SOAK  = $(GO) test -count 1 -timeout 0 -v -run
+seeds = -first $(FIRST) -schedules $(or $(N),$(1))
+
+soak: $(addprefix soak-,$(ONLY))
+
+soak-local:
+	$(SOAK) '^TestLocalSchedules$$' ./internal/explore -args $(call seeds,100000)
+
+soak-crashes:
+	$(SOAK) '^TestRandomSchedules$$' ./internal/local -args $(call seeds,1000000)
+
+soak-server: server
+	EVERTURN_DEVSERVER=$(SERVER) $(SOAK) '^TestServerSchedules$$' ./internal/explore -args $(call seeds,3000)
+
+soak-worlds:
+	$(SOAK) '^TestInterleavings$$' ./internal/explore -args -soak
 
 clean:
 	rm -rf $(BIN)

@@ -1,9 +1,6 @@
 package conformance_test
 
 import (
-	"bufio"
-	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -14,6 +11,7 @@ import (
 
 	"github.com/everturn/everturn/internal/conformance"
 	"github.com/everturn/everturn/internal/log"
+	"github.com/everturn/everturn/internal/servertest"
 )
 
 // The whole list on a Temporal server of its own, which EVERTURN_DEVSERVER names or which is built.
@@ -24,7 +22,7 @@ func TestServer(t *testing.T) {
 	t.Parallel()
 	all, err := conformance.Load(dir)
 	require.NoError(t, err)
-	c, err := client.Dial(client.Options{HostPort: startServer(t), Logger: log.Temporal(zap.NewNop())})
+	c, err := client.Dial(client.Options{HostPort: servertest.Start(t, serverBinary(t)), Logger: log.Temporal(zap.NewNop())})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	target := conformance.Server(c, client.DefaultNamespace)
@@ -35,28 +33,9 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// startServer runs an ephemeral development server until the test ends.
-func startServer(t *testing.T) (address string) {
-	t.Helper()
-	cmd := exec.Command(serverBinary(t), "--ephemeral", "--port", "0", "--ui-port", "0", "--exit-with-parent", "--log-level", "fatal")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	require.NoError(t, err, "the development server did not start")
-	var served struct{ Address string }
-	require.NoError(t, json.Unmarshal(line, &served))
-	return served.Address
-}
-
 func serverBinary(t *testing.T) string {
 	t.Helper()
-	if path := os.Getenv("EVERTURN_DEVSERVER"); path != "" {
+	if path := servertest.Program(); path != "" {
 		return path
 	}
 	path := filepath.Join(t.TempDir(), "devserver")

@@ -14,7 +14,7 @@ func copyState(s *driver.State) driver.State {
 	}
 	c.NextTurn, c.NextStep, c.Ended = slices.Clone(c.NextTurn), slices.Clone(c.NextStep), slices.Clone(c.Ended)
 	c.Log.Tail, c.Log.Waiting = slices.Clone(c.Log.Tail), slices.Clone(c.Log.Waiting)
-	c.Calls = slices.Clone(c.Calls)
+	c.Calls, c.Children = slices.Clone(c.Calls), slices.Clone(c.Children)
 	for i := range c.Calls {
 		c.Calls[i].Ask = fresh(c.Calls[i].Ask)
 	}

@@ -9,7 +9,7 @@
 //
 // [Model] is the reference: inbox, turns, cancel and idle once more, written from the spec (agent semantics §3–§5)
 // without a line of the driver. The search holds the driver against it after every input; the tests hold the whole
-// local engine (internal/local) against it on random schedules.
+// local engine (internal/local), and a Temporal server with a real worker, against it on random schedules.
 //
 // The package decides nothing and is imported by no program. How it is run:
 //
@@ -17,13 +17,10 @@
 //	go test ./internal/explore                                 # all worlds, 10,000 schedules against the model
 //	go test ./internal/explore -run Interleavings -v           # bounds, distinct states and transitions
 //	go test ./internal/explore -run Faults -v                  # what the search must find, and a shortest path
-//	go test ./internal/explore -run Schedules -timeout 0 -args -soak       # 100,000 schedules against the model
-//	go test ./internal/explore -run Interleavings -timeout 0 -args -soak   # worlds with one more twist
-//	go test ./internal/explore -run Schedules -args -seed 17               # one schedule again
+//	go test ./internal/explore -run LocalSchedules -args -first 17 -schedules 1   # one schedule again
+//	EVERTURN_DEVSERVER=bin/devserver go test ./internal/explore -run ServerSchedules  # 300 schedules on a Temporal server
+//	make soak                                                # 100,000 and 3,000 schedules, worlds with one more twist
 //
 // Simulated crashes, in which workers, activities and answers are lost and zombies answer late at any point, are the
-// random schedules of package local, which own the kit for it:
-//
-//	go test ./internal/local -run TestRandomSchedules -args -schedules 20000                  # continuous integration
-//	go test ./internal/local -run TestRandomSchedules -timeout 0 -args -schedules 1000000     # soak
+// random schedules of package local, which owns the kit for it.
 package explore

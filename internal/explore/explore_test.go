@@ -55,7 +55,7 @@ func TestCopyState(t *testing.T) {
 	walk(reflect.TypeFor[driver.State](), "")
 	require.Equal(t, []string{
 		"Manifest.Tasks", "Log.Tail", "Log.Waiting", "NextTurn", "NextStep", "Cancelled", "Disposers", "Batch", "Claimed", "Dropped", "Calls",
-		"Retry", "LastError", "Maintenance", "Seen.IDs", "Ended",
+		"Defect", "Retry", "LastError", "Maintenance", "Children", "Seen.IDs", "Ended",
 	}, shared, "see copyState")
 }
 

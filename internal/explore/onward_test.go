@@ -2,26 +2,31 @@ package explore
 
 import (
 	"slices"
-	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/everturn/everturn/internal/work"
 )
 
 // onward lets something go on: who stands, or the clock.
 func (p *player) onward() {
-	held := p.Held()
-	if len(held) == 0 {
+	held := p.held()
+	switch {
+	case len(held) > 0:
+		p.goOn(held)
+	case p.model.Stage == Waiting && p.clock == never:
+		p.cancel()
+	default:
 		p.note("time passes")
-		require.NoError(p.t, p.Advance(p.t.Context(), 20*time.Second))
+		p.pass()
 		p.passed()
-		return
 	}
+}
+
+// goOn lets one of those go that stand.
+func (p *player) goOn(held []place) {
 	n := p.IntN(len(held))
-	p.note("onward from %s", p.standing()[n])
-	p.StepHeld(n)
-	switch h := held[n]; h.Name {
+	p.note("onward from %s", held[n])
+	p.release(n)
+	switch h := held[n]; h.point {
 	case atTask:
 		p.model.Returned()
 		p.model.Maintained()
@@ -32,11 +37,10 @@ func (p *player) onward() {
 			p.model.Objected("")
 		}
 	case atBody:
-		p.bodyOver(h.Tool)
+		p.bodyOver(h.tool)
 	default:
 		p.stepOn()
 	}
-	p.settle()
 }
 
 // passed is what time brings: the rest of a stream, or the next attempt.
@@ -45,9 +49,15 @@ func (p *player) passed() {
 	case p.paused:
 		p.paused, p.at = false, atEnd
 	case p.model.Stage == Waiting:
-		p.model.Retried()
-		p.at = atPrepared
+		p.again()
 	}
+}
+
+// again begins the next attempt.
+func (p *player) again() {
+	p.c.Met("attempts repeated", 1)
+	p.model.Retried()
+	p.at = atPrepared
 }
 
 // stepOn moves the step to its next point, or ends it: spec §4.4–4.7, §5 X3–X9.

@@ -4,18 +4,23 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/everturn/everturn/internal/soak"
 	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/signals"
 )
 
 // A player plays a schedule on both sides.
 type player struct {
-	*theatre
+	theatre
 	*rand.Rand
-	c       *counts
+	t       testing.TB
+	id      string // of the agent
+	clock   clock
+	c       *soak.Run
 	model   *Model
 	history []string
 
@@ -47,8 +52,7 @@ func (p *player) note(format string, args ...any) {
 
 // act is something that a caller does.
 func (p *player) act() {
-	p.c.acts.Add(1)
-	switch n := p.IntN(20); {
+	switch n := p.IntN(21); {
 	case n < 11:
 		p.send()
 	case n < 14:
@@ -61,19 +65,30 @@ func (p *player) act() {
 		p.maintain()
 	case n == 17:
 		p.native()
-	case n == 18 && p.IntN(4) == 0:
-		p.note("dispose")
-		p.tell((*Model).Dispose)
-		p.signal(signals.DisposeAgent, signals.Dispose{})
+	case n == 18:
+		p.together()
+	case n == 19 && p.IntN(4) == 0:
+		p.dispose()
 	default:
-		p.note("roll over")
-		require.NoError(p.t, p.AskRollover("a"))
+		p.did("rollover asked for")
+		p.roll()
 	}
-	p.settle()
+}
+
+// did notes and counts an act.
+func (p *player) did(what string, about ...any) {
+	p.c.Met(what, 1)
+	p.note("%s %v", what, about)
 }
 
 func (p *player) signal(name string, payload any) {
-	require.NoError(p.t, p.Signal(p.t.Context(), "a", name, payload))
+	require.NoError(p.t, p.Signal(p.t.Context(), p.id, name, payload))
+}
+
+func (p *player) dispose() {
+	p.did("dispose")
+	p.tell((*Model).Dispose)
+	p.signal(signals.DisposeAgent, signals.Dispose{})
 }
 
 func (p *player) message() signals.Send {
@@ -82,21 +97,32 @@ func (p *player) message() signals.Send {
 	return signals.Send{ID: id, Text: "text of " + id}
 }
 
+// sends are all that a message can be: the aliases, and what none of them says.
+var sends = []struct {
+	act, target string
+	wake        bool
+}{
+	{signals.Followup, session.NextTurn, true},
+	{signals.Steer, session.NextStep, true},
+	{signals.Inject, session.NextStep, false},
+	{signals.SendTo, session.NextTurn, false},
+}
+
 // send is a message of one of the senders; the second one waits for its receipt.
 func (p *player) send() {
-	k, m := kinds[p.IntN(len(kinds))], p.message()
-	name := map[string]string{"followup": signals.Followup, "steer": signals.Steer, "inject": signals.Inject}[k.name]
-	p.note("%s %s", k.name, m.ID)
+	k, m := sends[p.IntN(13)/4], p.message() // the aliases are more common
+	m.Target, m.Wakeup = k.target, k.wake
+	p.did(k.act, m.ID)
 	want := p.model.Send(m.ID, k.target, k.wake)
 	if p.model.Latch {
-		p.c.latches.Add(1)
+		p.c.Met("wakes latched", 1)
 	}
 	if p.IntN(2) == 0 {
-		p.signal(name, m)
+		p.signal(k.act, m)
 		return
 	}
 	var r signals.Receipt
-	require.NoError(p.t, p.Update(p.t.Context(), "a", name, m, &r))
+	require.NoError(p.t, p.Update(p.t.Context(), p.id, k.act, m, &r))
 	require.Equal(p.t, want, string(r.Disposition), "receipt of %s", m.ID)
 }
 
@@ -105,7 +131,7 @@ func (p *player) tell(how func(*Model)) {
 	was := p.model.Cause
 	how(p.model)
 	if was == "" && p.model.Cause != "" {
-		p.c.cancels.Add(1)
+		p.c.Met("cancels that hit", 1)
 		if p.paused { // X6: the stream ends there and then
 			p.paused, p.cut, p.at = false, true, atEnd
 		}
@@ -113,22 +139,48 @@ func (p *player) tell(how func(*Model)) {
 }
 
 func (p *player) cancel() {
-	cause := []session.Cause{{Kind: session.CauseUser}, {Kind: session.CauseParent}, {Kind: session.CauseHook, Reason: "why"}}[p.IntN(3)]
+	cause := p.cause()
 	keep := p.IntN(2) == 0
-	p.note("cancel %s, keepInbox %t", causeText(cause), keep)
+	p.did(map[bool]string{false: "cancel", true: "cancel, keepInbox"}[keep], causeText(cause))
 	p.tell(func(m *Model) { m.Cancel(causeText(cause), keep) })
 	p.signal(signals.CancelTurn, signals.Cancel{Cause: &cause, KeepInbox: keep})
 }
 
+// together applies two acts before the agent goes on, architecture D24.
+func (p *player) together() {
+	cause, m := p.cause(), p.message()
+	acts := []signals.Act{{Act: signals.CancelTurn, Cancel: &signals.Cancel{Cause: &cause}}, {Act: signals.Followup, Send: &m}}
+	tell := []func(){
+		func() { p.tell(func(m *Model) { m.Cancel(causeText(cause), false) }) },
+		func() { p.model.Send(m.ID, session.NextTurn, true) },
+	}
+	if p.IntN(2) == 0 {
+		slices.Reverse(acts)
+		slices.Reverse(tell)
+	}
+	p.did("batch", acts[0].Act, acts[1].Act, m.ID)
+	was := p.model.Stage
+	tell[0]()
+	tell[1]()
+	if was != Greeting && p.model.Stage == Greeting && p.model.Cause != "" {
+		p.model.Greeted() // the hook is cancelled before it starts
+	}
+	p.signal(signals.BatchActs, signals.Batch{Acts: acts})
+}
+
+func (p *player) cause() session.Cause {
+	return []session.Cause{{Kind: session.CauseUser}, {Kind: session.CauseParent}, {Kind: session.CauseHook, Reason: "why"}}[p.IntN(3)]
+}
+
 // native cancels as Temporal's UI does; a run can be cancelled only once.
 func (p *player) native() {
-	if p.run == p.Runs("a") {
+	if p.run == p.runs() {
 		return
 	}
-	p.run = p.Runs("a")
-	p.note("native cancel")
+	p.run = p.runs()
+	p.did("native cancel")
 	p.tell(func(m *Model) { m.NativeCancel("user", false) })
-	require.NoError(p.t, p.NativeCancel("a", ""))
+	p.cancelNatively()
 }
 
 func (p *player) edit() {
@@ -138,25 +190,25 @@ func (p *player) edit() {
 		id = pending[p.IntN(len(pending))]
 	}
 	if p.IntN(2) == 0 {
-		p.note("remove %s", id)
+		p.did("remove", id)
 		p.model.Remove(id)
 		p.signal(signals.InboxRemove, signals.Remove{ID: id})
 		return
 	}
 	m := p.message()
-	p.note("replace %s by %s", id, m.ID)
+	p.did("replace", id, m.ID)
 	p.model.Replace(id, m.ID)
 	p.signal(signals.InboxReplace, signals.Replace{ID: id, With: m})
 }
 
 func (p *player) clear() {
-	p.note("clear")
+	p.did("clear")
 	p.model.Clear()
 	p.signal(signals.InboxClear, signals.Clear{})
 }
 
 func (p *player) maintain() {
-	p.note("maintain")
+	p.did("maintain")
 	p.model.Maintain()
 	p.signal(signals.MaintainAct, signals.Maintain{Task: "tidy"})
 }

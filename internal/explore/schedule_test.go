@@ -4,67 +4,77 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
+	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/everturn/everturn/internal/driver"
+	"github.com/everturn/everturn/internal/soak"
+	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/signals"
 )
 
 var (
-	seedFlag  = flag.Int("seed", 0, "run this schedule only; with -run Schedules")
+	manyFlag  = flag.Int("schedules", 0, "how many schedules are played; 0 means the default of the test")
 	firstFlag = flag.Int("first", 1, "seed of the first schedule")
-	soakFlag  = flag.Bool("soak", false, "run 100,000 schedules")
+	soakFlag  = flag.Bool("soak", false, "explore larger worlds, play more schedules")
 )
 
-// counts say what the schedules met.
-type counts struct{ schedules, acts, cancels, rollovers, turns, latches atomic.Int64 }
-
-// TestSchedules plays random schedules on the local engine and on the [Model], and compares what can be seen.
-func TestSchedules(t *testing.T) {
-	n := 10_000
+// quantity is how many schedules a test plays.
+func quantity(usual, soak, short int) int {
 	switch {
+	case *manyFlag > 0:
+		return *manyFlag
 	case *soakFlag:
-		n = 100_000
+		return soak
 	case testing.Short():
-		n = 300
+		return short
+	default:
+		return usual
 	}
-	first := *firstFlag
-	if *seedFlag > 0 {
-		first, n = *seedFlag, 1
-	}
-	var c counts
-	const groups = 4
-	t.Run("group", func(t *testing.T) {
-		for g := range groups {
-			t.Run(fmt.Sprint(g), func(t *testing.T) {
-				t.Parallel()
-				for i := g; i < n && !t.Failed(); i += groups {
-					play(t, uint64(first+i), &c)
-				}
-			})
-		}
-	})
-	t.Logf("%d schedules from seed %d: %d acts, %d cancels that hit, %d rollovers, %d turns, %d latched wakes",
-		c.schedules.Load(), first, c.acts.Load(), c.cancels.Load(), c.rollovers.Load(), c.turns.Load(), c.latches.Load())
 }
 
-// play plays one schedule to its end.
-func play(t *testing.T, seed uint64, c *counts) {
-	r := rand.New(rand.NewPCG(seed, 2))
-	hooks := r.IntN(2) == 0
-	p := &player{Rand: r, c: c, model: &Model{Stage: Rest, Greets: hooks, Objects: hooks},
-		retried: map[string]bool{}, theatre: newTheatre(t, hooks, []int{0, 1, 2, 5}[r.IntN(4)], r.IntN(3))}
+// must is what enough schedules have to meet.
+var must = []string{signals.Followup, signals.Steer, signals.Inject, signals.SendTo, "cancel", "cancel, keepInbox", "remove", "replace", "clear",
+	"batch", "maintain", "native cancel", "dispose", "rollover asked for", "cancels that hit", "wakes latched", "attempts repeated", "rollovers", "turns"}
+
+const enough = 300
+
+// TestLocalSchedules plays random schedules on the local engine and on the [Model], and compares what can be seen.
+func TestLocalSchedules(t *testing.T) {
+	soak.Play(t, soak.Config{Name: "local engine", First: *firstFlag, N: quantity(10_000, 100_000, 300), Lanes: 2 * runtime.GOMAXPROCS(0), Must: must, Enough: enough},
+		func(c *soak.Run, seed int) { playLocally(t, seed, c) })
+}
+
+func playLocally(t *testing.T, seed int, c *soak.Run) {
+	r := rand.New(rand.NewPCG(uint64(seed), 2))
+	kind := []string{plain, hooked}[r.IntN(2)]
+	th := newLocalTheatre(t, kind, []int{0, 1, 2, 5}[r.IntN(4)], r.IntN(3))
+	newPlayer(t, th, r, c, "a", kind, onDemand).play(fmt.Sprintf("-run LocalSchedules -args -schedules 1 -first %d", seed))
+}
+
+func newPlayer(t testing.TB, th theatre, r *rand.Rand, c *soak.Run, id, kind string, time clock) *player {
+	hooks := kind == hooked
+	p := &player{t: t, theatre: th, Rand: r, c: c, id: id, clock: time, retried: map[string]bool{},
+		model: &Model{Stage: Rest, Greets: hooks, Objects: hooks}}
+	require.NoError(t, th.Start(t.Context(), id, signals.Create{Definition: kind, Model: string(time)}))
+	return p
+}
+
+// play plays one schedule to its end; again is how it is played another time.
+func (p *player) play(again string) {
 	defer func() {
-		if t.Failed() {
-			t.Logf("go test ./internal/explore -run Schedules -args -seed %d\n%s", seed, strings.Join(p.history, "\n"))
+		if p.t.Failed() {
+			p.t.Logf("go test ./internal/explore %s\n%s", again, strings.Join(p.history, "\n"))
 		}
-		require.NoError(t, p.Close())
+		p.leave()
 	}()
+	p.compare()
 	for n := 8 + p.IntN(14); n > 0 && p.model.Stage != Gone; n-- {
 		if p.model.Stage == Rest || p.IntN(2) == 0 {
 			p.act()
@@ -77,27 +87,59 @@ func play(t *testing.T, seed uint64, c *counts) {
 		p.onward()
 		p.compare()
 	}
+	if p.model.Stage == Rest {
+		p.dispose()
+		p.compare()
+	}
 	p.finish()
+}
+
+// A sight is what can be seen of an agent.
+type sight struct {
+	Status  string
+	Pending []string
+	Told    []string // statuses so far
+	Turn    int
+	Stand   []string
 }
 
 // compare lets the model settle and holds everything that can be seen against it.
 func (p *player) compare() {
-	t, m := p.t, p.model
 	p.propose()
+	m := p.model
 	p.events, m.Events = append(p.events, m.Events...), nil
 	p.statuses, m.Statuses = append(p.statuses, m.Statuses...), nil
-	s := p.state()
-	require.Equal(t, m.Running, s.Status == "running", "status is %s, the model is %s", s.Status, m.Stage)
-	require.Equal(t, m.Stage == Gone, s.Status == "closed", "status is %s, the model is %s", s.Status, m.Stage)
-	require.Equal(t, slices.Concat(m.NextStep, m.NextTurn), inbox(s), "pending")
-	require.Equal(t, len(p.statuses), len(p.told()), "statuses: %v, want %v", p.told(), p.statuses)
-	require.Equal(t, m.Turn, s.Turn, "turn")
-	want, have := p.stands(), p.standing()
-	slices.Sort(want)
-	slices.Sort(have)
-	if !slices.Equal(want, have) {
-		require.Fail(t, "elsewhere", "%v stand, want %v; the model is %s, logged %v", have, want, m.Stage, p.events)
+	want, have := p.foreseen(), sight{}
+	p.until(func() bool {
+		have = p.seen()
+		return reflect.DeepEqual(want, have)
+	})
+	if !reflect.DeepEqual(want, have) {
+		require.Equal(p.t, want, have, "the model is %s, logged %v", m.Stage, p.events)
 	}
+}
+
+func (p *player) foreseen() sight {
+	m := p.model
+	s := sight{Status: driver.StatusIdle, Pending: slices.Concat(m.NextStep, m.NextTurn), Told: p.statuses, Turn: m.Turn, Stand: p.stands()}
+	switch {
+	case m.Stage == Gone:
+		s.Status = "closed"
+	case m.Running:
+		s.Status = driver.StatusRunning
+	}
+	slices.Sort(s.Stand)
+	return s
+}
+
+func (p *player) seen() sight {
+	now := p.now()
+	s := sight{Status: now.Status, Pending: inbox(now), Told: p.told(), Turn: now.Turn}
+	for _, h := range p.held() {
+		s.Stand = append(s.Stand, h.String())
+	}
+	slices.Sort(s.Stand)
+	return s
 }
 
 // propose notes what the next step claims.
@@ -111,8 +153,10 @@ func (p *player) propose() {
 			p.owed = false
 		}
 	}
+	if p.model.Stage == Waiting && p.clock == atOnce {
+		p.again()
+	}
 }
-
 func inbox(s signals.State) []string {
 	var step, turn []string
 	for _, m := range s.Inbox {
@@ -148,12 +192,17 @@ func (p *player) stands() []string {
 	return nil
 }
 
-// finish holds the whole log against the model's, and the statuses as they were told.
+// finish holds the whole log, which keeps every rule, against the model's.
 func (p *player) finish() {
-	log := p.log()
+	head := p.now().Log
+	var log []session.Record
+	for r, err := range p.log().Records(p.t.Context(), p.id, store.Head{Hash: head.Hash, Count: head.Count}, 0) {
+		require.NoError(p.t, err)
+		log = append(log, r)
+	}
+	_, err := session.Fold(0, log)
+	require.NoError(p.t, err)
 	require.Equal(p.t, strings.Join(p.events, " "), strings.Join(reduce(log, session.Inbox{}), " "), "log")
-	require.Equal(p.t, p.statuses, p.told(), "statuses")
-	p.c.schedules.Add(1)
-	p.c.turns.Add(int64(p.model.Turn))
-	p.c.rollovers.Add(int64(p.Runs("a") - 1))
+	p.c.Met("turns", p.model.Turn)
+	p.c.Met("rollovers", p.runs()-1)
 }

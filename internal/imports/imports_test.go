@@ -42,6 +42,8 @@ var rules = map[string]string{
 	"internal/store/storetest": "session internal/store",
 	"internal/stream":          "session",
 	"internal/log":             "",
+	"internal/servertest":      "",
+	"internal/soak":            "",
 
 	"activities": "session signals llm tools plugin internal/work internal/store internal/stream",
 	"workflows":  "session signals internal/work internal/driver",

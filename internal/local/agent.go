@@ -30,6 +30,7 @@ type agent struct {
 
 	driver  *driver.Driver // of the worker that handled the last input; nil: to be restored
 	view    *driver.State  // State, decoded on demand
+	glance  *glance        // at State
 	task    *thread        // handles the queue
 	wedged  bool           // a defect stopped it; the next worker tries again
 	active  int            // goroutines that neither ended nor stand
@@ -82,8 +83,22 @@ func (a *agent) ready() bool { return len(a.Queue) > 0 && !a.held(a.Queue[0]) }
 
 // held reports whether an act has to wait for the agent's birth: what callers do comes after what the agent inherits.
 func (a *agent) held(i item) bool {
-	phase := a.state().Phase
-	return (phase == "" || phase == driver.Birth) && slices.Contains(signals.Acts, i.Name)
+	return slices.Contains(signals.Acts, i.Name) && a.look().unborn
+}
+
+// A glance is what the engine itself must know of a state all the time; decoding the state for it would cost more than
+// handling an input.
+type glance struct{ unborn, rolling bool }
+
+func glanceAt(s *driver.State) *glance {
+	return &glance{unborn: s.Phase == "" || s.Phase == driver.Birth, rolling: s.Rolling}
+}
+
+func (a *agent) look() *glance {
+	if a.glance == nil {
+		a.glance = glanceAt(a.state())
+	}
+	return a.glance
 }
 
 // enqueue accepts an input; answers go before the acts that wait for them.

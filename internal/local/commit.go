@@ -28,7 +28,7 @@ func (k *task) commit() {
 	}
 	a.Queue = slices.Clone(a.Queue[k.items:])
 	if k.driver != nil {
-		a.State, a.view = raw(k.driver.State()), nil
+		a.State, a.view, a.glance = k.state(), nil, glanceAt(k.driver.State())
 		a.driver = k.driver
 	}
 	var notices []notice
@@ -87,7 +87,7 @@ func (e *Engine) stillborn(a *agent, i item) {
 			e.reply(waiting.Ref, answer{err: a.closedError()})
 		}
 	}
-	a.Queue, a.Effects, a.Timers = nil, nil, nil
+	a.forget()
 }
 
 // tell calls the tap, then whoever waits for the commit. The caller holds the lock, which the tap does not see.

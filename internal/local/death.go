@@ -34,7 +34,12 @@ func (e *Engine) youngest(do func(*Worker)) error {
 
 // Kill ends the worker at once: what it runs can from now on neither write to the store nor publish nor answer. Its
 // effects are executed again by the next worker.
-func (w *Worker) Kill() { w.end(errDied) }
+func (w *Worker) Kill() {
+	w.end(errDied)
+	w.engine.mu.Lock()
+	defer w.engine.mu.Unlock()
+	w.engine.struck[verbKill]++
+}
 
 // end fences the worker off, waits for writes that are on their way, and gives what it had to others.
 func (w *Worker) end(cause error) {
@@ -68,6 +73,7 @@ func (w *Worker) CutOff() {
 	e := w.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.struck[verbCutOff]++
 	e.retire(w)
 	e.takeBack(w)
 	e.settle()

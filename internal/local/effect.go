@@ -64,7 +64,11 @@ func (e *Engine) execute(t *thread, fx *effect, p Point) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if fx.thread == t && t.dead == nil { // else the server awaits another execution by now
+	switch {
+	case t.dead != nil:
+	case fx.thread != t: // the server awaits another execution by now
+		e.struck[verbLate]++
+	default:
 		e.answered(t.agent, fx, p, out, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/everturn/everturn/internal/stream"
@@ -23,6 +24,9 @@ type Config struct {
 	// CheckEveryInput holds the driver's laws and the JSON form of its state against every input that is handled, and
 	// hands every input to a driver that was restored from JSON. What is broken is found in [Engine.Err].
 	CheckEveryInput bool
+	// RestoreOneIn lets CheckEveryInput look at the JSON form, and restore from it, after one in so many inputs only; 0
+	// means after every one. The laws are held against all.
+	RestoreOneIn int
 	// Batch bounds the inputs that one task handles; 0 means all that are there when it begins.
 	Batch int
 	// RolloverEvery asks every agent for a rollover after so many inputs; 0 means never.
@@ -45,6 +49,8 @@ type Engine struct {
 	stands   int64             // numbers them
 	rules    []*rule
 	faults   []*fault
+	struck   map[string]int         // how often each kind of fault did
+	checked  atomic.Int64           // inputs
 	slots    map[string]chan answer // of updates that wait, by ref
 	refs     int
 	jumps    int           // of the clock by itself, since something came from outside
@@ -64,7 +70,7 @@ func New(c Config) (*Engine, error) {
 		c.Start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	}
 	return &Engine{cfg: c, now: c.Start, manual: c.Manual, agents: map[string]*agent{},
-		slots: map[string]chan answer{}, changed: make(chan struct{}), done: make(chan struct{})}, nil
+		struck: map[string]int{}, slots: map[string]chan answer{}, changed: make(chan struct{}), done: make(chan struct{})}, nil
 }
 
 // errClosed is the end of everything that runs or waits when the engine is closed.

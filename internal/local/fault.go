@@ -1,6 +1,7 @@
 package local
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/everturn/everturn/activities"
@@ -20,7 +21,19 @@ const (
 	verbExhaust     = "exhaust"
 	verbStarve      = "starve"
 	verbFailPersist = "fail persist"
+	verbTimeOut     = "time out"
+	verbKill        = "kill"
+	verbCutOff      = "cut off"
+	verbLate        = "answer late" // of an execution that nobody waited for any more
 )
+
+// Struck says how often each kind of fault has struck: lose answer, exhaust, starve, fail persist, time out, kill, cut
+// off; and how often somebody answered late, to whom nobody listened any more.
+func (e *Engine) Struck() map[string]int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.struck)
+}
 
 func (e *Engine) arm(verb string, p Point) {
 	e.faults = append(e.faults, &fault{verb, p, 1})
@@ -31,14 +44,15 @@ func (e *Engine) hit(verb string, p Point) bool {
 	for _, f := range e.faults {
 		if f.times > 0 && f.verb == verb && f.pattern.matches(p) {
 			f.times--
+			e.struck[verb]++
 			return true
 		}
 	}
 	return false
 }
 
-// struck is hit for a caller that does not hold the lock.
-func (e *Engine) struck(verb string, p Point) bool {
+// strikes is hit for a caller that does not hold the lock.
+func (e *Engine) strikes(verb string, p Point) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.hit(verb, p)
@@ -70,6 +84,9 @@ func (e *Engine) giveUp(p Point, why driver.Lost, text string) {
 		for _, fx := range a.Effects {
 			if p.matches(fx.point(a)) {
 				e.lose(a, fx, why, "", text)
+				if why == driver.LostExhausted {
+					e.struck[verbExhaust]++
+				}
 				return
 			}
 		}
@@ -121,6 +138,7 @@ func (e *Engine) TimeOut(p Point) int {
 			}
 		}
 	}
+	e.struck[verbTimeOut] += n
 	return n
 }
 

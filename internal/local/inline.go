@@ -26,7 +26,7 @@ func (k *task) persist(in work.PersistIn) (item, bool) {
 		return item{}, false
 	}
 	out, err := e.inline(ctx, func(ctx context.Context) (json.RawMessage, error) {
-		if e.struck(verbFailPersist, p) {
+		if e.strikes(verbFailPersist, p) {
 			return nil, errRefused
 		}
 		return crossing(ctx, raw(in), k.worker.activities.Persist)

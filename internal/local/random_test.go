@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/everturn/everturn/activities"
+	"github.com/everturn/everturn/internal/soak"
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/llm/scripted"
@@ -20,58 +23,84 @@ import (
 )
 
 var (
-	schedules = flag.Int("schedules", 1000, "how many random schedules are tried; run one with -run 'TestRandomSchedules/seed_17$'")
-	first     = flag.Int("first", 0, "seed of the first random schedule")
+	schedules = flag.Int("schedules", 20_000, "how many random schedules are tried; with -short at most 100")
+	first     = flag.Int("first", 0, "seed of the first random schedule; try one again with -first 17 -schedules 1")
 )
 
 // TestRandomSchedules stops everything at every point and lets chance decide what happens next: a step, an input or a
 // fault. Afterwards the agent must come to rest with a log that keeps every rule and has lost no message.
 func TestRandomSchedules(t *testing.T) {
-	t.Parallel()
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // states are many, small, and soon forgotten
 	many := *schedules
 	if testing.Short() {
 		many = min(many, 100)
 	}
-	for n := range many {
-		seed := *first + n
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			t.Parallel()
-			c := newChaos(t, uint64(seed))
-			for n := 20 + c.IntN(60); n > 0 && !c.ended(); n-- {
-				c.act()
-				c.settle()
-			}
-			c.calm()
-			c.verify()
-		})
+	soak.Play(t, soak.Config{Name: "crashes", First: *first, N: many, Lanes: 2 * runtime.GOMAXPROCS(0), Must: must, Enough: 1000},
+		func(met *soak.Run, seed int) { chance(t, seed, met) })
+}
+
+// What schedules meet besides the faults of the engine's kit.
+const (
+	metRollovers   = "rollovers"
+	metCancels     = "turns cancelled"
+	metSettlements = "settlements" // of steps and calls whose execution was lost
+	metReopened    = "reopened"
+	metDisposed    = "disposed"
+)
+
+// must is what a long run has to meet.
+var must = []string{verbKill, verbCutOff, verbLate, verbLoseAnswer, verbTimeOut, verbExhaust, verbStarve, verbFailPersist,
+	metRollovers, metCancels, metSettlements, metReopened, metDisposed}
+
+// chance plays one schedule to its end.
+func chance(t *testing.T, seed int, met *soak.Run) {
+	c := newChaos(t, uint64(seed), met)
+	defer c.leave(seed)
+	c.hold = c.PinAt(Point{})
+	c.start()
+	c.settle()
+	for n := 20 + c.IntN(60); n > 0 && !c.ended(); n-- {
+		c.act()
+		c.settle()
 	}
+	c.calm()
+	c.verify()
 }
 
 // chaos is a world in which chance decides.
 type chaos struct {
 	*world
 	*rand.Rand
+	met      *soak.Run
 	hold     *Hold
 	sent     int
 	accepted []string // ids of messages
 	history  []string // what was done, for whoever looks into a failure
 }
 
-func newChaos(t *testing.T, seed uint64) *chaos {
-	c := &chaos{Rand: rand.New(rand.NewPCG(seed, 1))}
-	c.world = newWorld(t, "", func(cfg *Config, _ *activities.Config, m *scripted.Model) {
+func newChaos(t *testing.T, seed uint64, met *soak.Run) *chaos {
+	c := &chaos{Rand: rand.New(rand.NewPCG(seed, 1)), met: met}
+	c.world = openWorld(t, "", func(cfg *Config, _ *activities.Config, m *scripted.Model) {
 		m.Script, m.Respond = nil, respond
-		cfg.Manual, cfg.Batch, cfg.RolloverEvery = c.IntN(2) == 0, c.IntN(3), c.IntN(8)
+		cfg.Manual, cfg.Batch, cfg.RolloverEvery, cfg.RestoreOneIn = c.IntN(2) == 0, c.IntN(3), c.IntN(8), 4
 	})
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("what happened:\n%s", strings.Join(c.history, "\n"))
-		}
-	})
-	c.hold = c.PinAt(Point{})
-	c.start()
-	c.settle()
 	return c
+}
+
+// leave closes the engine and says what was done if it came to a bad end.
+func (c *chaos) leave(seed int) {
+	if c.t.Failed() {
+		c.t.Logf("go test ./internal/local -run TestRandomSchedules -args -schedules 1 -first %d\n%s", seed, strings.Join(c.history, "\n"))
+	}
+	require.NoError(c.t, c.close(), "seed %d", seed)
+}
+
+// close ends an engine, after looking at what it met.
+func (c *chaos) close() error {
+	for verb, n := range c.Struck() {
+		c.met.Met(verb, n)
+	}
+	return c.Close()
 }
 
 // respond is a model that is a function of its request: it calls tools, fails and stops early now and then.
@@ -98,7 +127,7 @@ func respond(req llm.Request) scripted.Answer {
 	return scripted.MustParse(line)[0]
 }
 
-// ended reports whether the agent was disposed: two native cancels that find it idle do that.
+// ended reports whether the agent was disposed.
 func (c *chaos) ended() bool {
 	run, err := c.Describe(c.t.Context(), "a")
 	require.NoError(c.t, err)
@@ -158,6 +187,9 @@ func (c *chaos) input() {
 		old := c.some()
 		c.note("replace %s by %s", old, id)
 		c.signal(signals.InboxReplace, signals.Replace{ID: old, With: message(id)})
+	case n == 8 && c.IntN(20) == 0:
+		c.note("dispose")
+		c.signal(signals.DisposeAgent, signals.Dispose{})
 	default:
 		keep := c.IntN(2) == 0
 		c.note("cancel keep=%v", keep)
@@ -219,9 +251,10 @@ func (c *chaos) fault() {
 // reopen goes on in another process.
 func (c *chaos) reopen() {
 	c.note("reopen")
+	c.met.Met(metReopened, 1)
 	data, err := c.Save()
 	require.NoError(c.t, err)
-	require.NoError(c.t, c.Close())
+	require.NoError(c.t, c.close())
 	c.Engine, err = Load(c.config, data)
 	require.NoError(c.t, err)
 	c.hold = c.PinAt(Point{})
@@ -255,14 +288,14 @@ func (c *chaos) verify() {
 	c.settle()
 	var s signals.State
 	require.NoError(t, c.Query(t.Context(), "a", signals.QueryState, nil, &s))
+	log := c.log()
+	c.count(log)
 	if c.ended() {
-		require.Equal(t, "closed", s.Status)
-		fates(t, c.log())
+		c.verifyEnd(s, log)
 		return
 	}
 	require.Equal(t, "idle", s.Status)
 	require.Zero(t, s.Log.Tail+s.Log.Waiting, "everything is in the store")
-	log := c.log()
 	fate := fates(t, log)
 	for _, id := range c.accepted {
 		require.Contains(t, []string{"pending", "entered", "dropped", "discarded"}, fate[id], "message %s", id)
@@ -283,6 +316,41 @@ func (c *chaos) verify() {
 	require.NoError(t, err)
 	_, open := state.Turn()
 	require.False(t, open)
+}
+
+// verifyEnd looks at an agent that was disposed, or whose birth was called off: that one has no log.
+func (c *chaos) verifyEnd(s signals.State, log []session.Record) {
+	c.met.Met(metDisposed, 1)
+	run, err := c.Describe(c.t.Context(), "a")
+	require.NoError(c.t, err)
+	if run.Status == statusFailed {
+		require.Equal(c.t, signals.ErrAborted, run.Code, run.Reason)
+		require.Empty(c.t, log)
+		return
+	}
+	require.Equal(c.t, "closed", s.Status)
+	fates(c.t, log)
+}
+
+// count notes what the log tells.
+func (c *chaos) count(log []session.Record) {
+	c.met.Met(metRollovers, c.Runs("a")-1)
+	for _, r := range log {
+		switch e := r.Event.(type) {
+		case session.TurnEnd:
+			if e.Reason.Kind == session.TurnAborted {
+				c.met.Met(metCancels, 1)
+			}
+		case session.AssistantAttempt:
+			if e.Failure != nil && e.Failure.Code == work.CodeWorkerLost {
+				c.met.Met(metSettlements, 1)
+			}
+		case session.ToolResult:
+			if e.Error != nil && e.Error.Code == session.CodeToolOutcomeUnknown {
+				c.met.Met(metSettlements, 1)
+			}
+		}
+	}
 }
 
 // fates says what became of every message, by the log alone; each has exactly one fate.

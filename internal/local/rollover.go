@@ -7,7 +7,7 @@ import (
 
 // mayRoll reports whether the agent may move to a new run: the driver agrees and nothing is open. Timers do not count.
 func (a *agent) mayRoll() bool {
-	return a.End == nil && len(a.Queue) == 0 && len(a.Effects) == 0 && len(a.State) > 0 && a.state().Rolling
+	return a.End == nil && len(a.Queue) == 0 && len(a.Effects) == 0 && len(a.State) > 0 && a.look().rolling
 }
 
 // roll moves the agent to a new run: all that goes along is the driver's state. See architecture A3.11. The caller holds

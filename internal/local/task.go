@@ -87,6 +87,7 @@ type task struct {
 	driver    *driver.Driver
 	local     []work.PersistIn
 	decisions []decision
+	written   json.RawMessage // the driver's state, since the last input; nil: not written yet
 }
 
 // A decision is what one input came to.
@@ -121,6 +122,7 @@ func (e *Engine) run(t *thread, items []item) {
 
 // handle hands one item to the driver. It reports false if the task is not to be committed.
 func (k *task) handle(i item) bool {
+	k.written = nil
 	d := decision{item: i}
 	if i.Name == itemBegin {
 		d.effects = k.begin(i)

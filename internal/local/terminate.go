@@ -57,6 +57,14 @@ func (e *Engine) unanswered(a *agent) {
 			e.reply(i.Ref, answer{err: a.closedError()})
 		}
 	}
+	a.forget()
+}
+
+// forget drops what a run that is gone waits for; what still runs answers nobody.
+func (a *agent) forget() {
+	for _, fx := range a.Effects {
+		fx.thread = nil
+	}
 	a.Queue, a.Effects, a.Timers = nil, nil, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/everturn/everturn/agents"
+	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/signals"
 )
 
@@ -44,4 +45,23 @@ func TestAResumedSessionGoesOnWhereATerminatedRunStood(t *testing.T) {
 			require.Len(t, w.sent.Requests(), 1)
 		})
 	}
+}
+
+// An answer to a run that never came to life is heard by nobody.
+func TestABirthIsCalledOffWhileTheReasonOfANativeCancelIsRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, words)
+	birth, reading := w.PinAt(Point{Activity: work.Setup}), w.PinAt(Point{Activity: work.CancelReason})
+	w.start()
+	require.NoError(t, birth.Wait(t.Context(), 1))
+	require.NoError(t, w.NativeCancel("a", ""))
+	require.NoError(t, reading.Wait(t.Context(), 1))
+	w.signal(signals.DisposeAgent, signals.Dispose{})
+	birth.Release()
+	w.settled()
+	run, err := w.Describe(t.Context(), "a")
+	require.NoError(t, err)
+	require.Equal(t, signals.ErrAborted, run.Code)
+	reading.Release()
+	w.settled()
 }

@@ -88,8 +88,16 @@ func withRollover(n int) option {
 
 func manual(c *Config, _ *activities.Config, _ *scripted.Model) { c.Manual = true }
 
-// newWorld starts an engine and one worker.
+// newWorld starts an engine and one worker; both end with the test.
 func newWorld(t *testing.T, script string, options ...option) *world {
+	t.Helper()
+	w := openWorld(t, script, options...)
+	t.Cleanup(func() { require.NoError(t, w.Engine.Close()) })
+	return w
+}
+
+// openWorld is newWorld for a caller that closes the engine.
+func openWorld(t *testing.T, script string, options ...option) *world {
 	t.Helper()
 	w := &world{t: t, sent: &scripted.Recorder{}, kinds: &tally{}}
 	var err error
@@ -107,7 +115,6 @@ func newWorld(t *testing.T, script string, options ...option) *world {
 	w.config.Activities = Work(acts, w.objects)
 	w.Engine, err = New(w.config)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, w.Engine.Close()) })
 	w.worker()
 	return w
 }

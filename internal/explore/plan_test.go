@@ -2,25 +2,17 @@ package explore
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
+	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/everturn/everturn/activities"
 	"github.com/everturn/everturn/internal/local"
-	"github.com/everturn/everturn/internal/store"
-	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/llm/scripted"
 	"github.com/everturn/everturn/plugin"
 	"github.com/everturn/everturn/session"
-	"github.com/everturn/everturn/signals"
 	"github.com/everturn/everturn/tools"
 )
 
@@ -66,22 +58,19 @@ func callsOf(p plan) []string {
 
 // An author answers requests by the plan of their last message.
 type author struct {
-	mu     sync.Mutex
-	failed map[string]bool
+	failed sync.Map // messages whose first request has failed, by session
 }
 
 func (a *author) respond(req llm.Request) scripted.Answer {
 	last := req.Messages[len(req.Messages)-1]
 	line := `text "fine"`
 	if _, ok := last.Content[0].(session.ToolResultBlock); !ok {
-		line = a.line(last.ID)
+		line = a.line(req.Session, last.ID)
 	}
 	return scripted.MustParse(line)[0]
 }
 
-func (a *author) line(id string) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (a *author) line(of, id string) string {
 	switch p := planOf(id); p {
 	case planTool, planPool, planAlone:
 		var calls []string
@@ -94,8 +83,7 @@ func (a *author) line(id string) string {
 	case planFail:
 		return `error AUTH`
 	case planRetry:
-		if !a.failed[id] {
-			a.failed[id] = true
+		if _, again := a.failed.LoadOrStore(of+" "+id, true); !again {
 			return `error RATE_LIMIT`
 		}
 	case planPause:
@@ -115,18 +103,44 @@ const (
 	atTask      = "task"              // §3.6
 )
 
+var points = []string{atAssembled, atPrepared, atCommitted, atEnd, atBody, atHook, atTask}
+
+// stand is a body that does not listen: only what the agent does about a cancel counts.
 func stand(ctx context.Context, point string) {
-	_ = local.At(ctx, point) // a body that does not listen: only what the agent does about it counts
+	if y := yardOf(ctx); y != nil {
+		y.stand(ctx, point)
+		return
+	}
+	_ = local.At(ctx, point)
 }
 
+// sleep waits until time passes.
+func sleep(ctx context.Context, d time.Duration) error {
+	if y := yardOf(ctx); y != nil {
+		return y.sleep(ctx)
+	}
+	return local.Sleep(ctx, d)
+}
+
+// The names of the definitions.
+const (
+	plain  = "plain"
+	hooked = "hooked" // at session-start and turn-stopping
+)
+
+// kinds of agents, made once: making them costs more than a schedule.
+var agentKinds = sync.OnceValue(func() map[string]*plugin.Definition {
+	return map[string]*plugin.Definition{plain: definition(plain), hooked: definition(hooked)}
+})
+
 // definition is the agent of all schedules.
-func definition(hooks bool) *plugin.Definition {
+func definition(name string) *plugin.Definition {
 	type args struct{}
 	body := func(ctx context.Context, _ args) (string, error) {
 		stand(ctx, atBody)
 		return "done", nil
 	}
-	d := &plugin.Definition{Name: "test", Provider: scripted.Name, Model: "test",
+	d := &plugin.Definition{Name: name, Provider: scripted.Name, Model: string(onDemand),
 		PreStep: []plugin.PreStepGate{gate},
 		Tools: []*tools.Tool{
 			tools.Must(tools.New("t1", "Runs beside others.", body, tools.WithEffect(tools.Pure), tools.ParallelSafe())),
@@ -138,7 +152,7 @@ func definition(hooks bool) *plugin.Definition {
 			return "tidied", nil
 		}},
 	}
-	if hooks {
+	if name == hooked {
 		hook := func(ctx context.Context, _ plugin.Moment) error {
 			stand(ctx, atHook)
 			return nil
@@ -162,104 +176,4 @@ func gate(ctx context.Context, in plugin.PreStep, next func(context.Context, plu
 	}
 	in.Messages = kept
 	return next(ctx, in)
-}
-
-// A theatre is an engine whose agent "a" stands still at every point.
-type theatre struct {
-	*local.Engine
-	t       testing.TB
-	objects store.Objects
-
-	mu       sync.Mutex
-	statuses []string
-}
-
-// shared by all theatres: making them costs more than a schedule.
-var worker = sync.OnceValues(func() ([]*plugin.Definition, error) {
-	return []*plugin.Definition{definition(false), definition(true)}, nil
-})
-
-func newTheatre(t testing.TB, hooks bool, every, batch int) *theatre {
-	th := &theatre{t: t}
-	var err error
-	th.objects, err = local.Objects(t.Context(), "mem://")
-	require.NoError(t, err)
-	a := &author{failed: map[string]bool{}}
-	registry, err := llm.NewRegistry(scripted.New(scripted.Config{Sleep: local.Sleep,
-		Models: map[string]scripted.Model{"test": {Position: scripted.ByHistory, Respond: a.respond}}}))
-	require.NoError(t, err)
-	kinds, err := worker()
-	require.NoError(t, err)
-	kind := kinds[0]
-	if hooks {
-		kind = kinds[1]
-	}
-	th.Engine, err = local.New(local.Config{Manual: true, RolloverEvery: every, Batch: batch, Tap: th.tap, CheckEveryInput: every == 1,
-		Activities: local.Work(activities.Config{Registry: registry, Definitions: []*plugin.Definition{kind}}, th.objects)})
-	require.NoError(t, err)
-	for _, p := range []string{atAssembled, atPrepared, atCommitted, atEnd, atBody, atHook, atTask} {
-		th.PinAt(local.Point{Name: p})
-	}
-	_, err = th.StartWorker()
-	require.NoError(t, err)
-	require.NoError(t, th.Start(t.Context(), "a", signals.Create{Definition: "test"}))
-	th.settle()
-	return th
-}
-
-func (th *theatre) tap(_, name string, data json.RawMessage) {
-	var s struct{ Status string }
-	if name == "agent/status" && json.Unmarshal(data, &s) == nil {
-		th.mu.Lock()
-		defer th.mu.Unlock()
-		th.statuses = append(th.statuses, s.Status)
-	}
-}
-
-func (th *theatre) told() []string {
-	th.mu.Lock()
-	defer th.mu.Unlock()
-	return slices.Clone(th.statuses)
-}
-
-func (th *theatre) settle() {
-	require.NoError(th.t, th.Settled(th.t.Context()))
-	require.NoError(th.t, th.Err())
-}
-
-// state is the agent's committed state.
-func (th *theatre) state() (s signals.State) {
-	require.NoError(th.t, th.WaitUntil(th.t.Context(), "a", func(now signals.State) bool {
-		s = now
-		return true
-	}))
-	return s
-}
-
-// log is the agent's log, which is all in the store when the agent is idle; it keeps every rule.
-func (th *theatre) log() []session.Record {
-	st, err := local.OpenStore(th.objects)
-	require.NoError(th.t, err)
-	s := th.state()
-	var out []session.Record
-	for r, err := range st.Records(th.t.Context(), "a", store.Head{Hash: s.Log.Hash, Count: s.Log.Count}, 0) {
-		require.NoError(th.t, err)
-		out = append(out, r)
-	}
-	_, err = session.Fold(0, out)
-	require.NoError(th.t, err)
-	return out
-}
-
-// standing names who stands where.
-func (th *theatre) standing() []string {
-	var out []string
-	for _, p := range th.Held() {
-		name := p.Name
-		if p.Activity == work.Tool {
-			name += " " + p.Tool
-		}
-		out = append(out, name)
-	}
-	return out
 }
