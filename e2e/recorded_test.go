@@ -45,19 +45,6 @@ func kind() *plugin.Definition {
 		}}
 }
 
-// listed is the metadata of an agent in a listing.
-func (p *place) listed(id string) (metadata map[string]string) {
-	p.t.Helper()
-	for line := range strings.SplitSeq(strings.TrimSpace(p.ok("list", "--json")), "\n") {
-		var l agents.Listed
-		require.NoError(p.t, json.Unmarshal([]byte(line), &l))
-		if l.ID == id {
-			metadata = l.Metadata
-		}
-	}
-	return metadata
-}
-
 func TestADeployAndAChangeReachAnAgent(t *testing.T) { // A3.12
 	p := here(t)
 	first := p.deploy(p.queue, kind())
@@ -91,11 +78,11 @@ func TestADeployAndAChangeReachAnAgent(t *testing.T) { // A3.12
 	require.Len(t, headers[1].Header.Tools, 2)
 
 	require.Contains(t, p.ok("show", a.ID()), "metadata: team=red")
-	until(t, "the listing shows the metadata", func() bool { return p.listed(a.ID())["team"] == "red" })
+	until(t, "the listing shows the metadata", func() bool { return p.listed(a.ID()).Metadata["team"] == "red" })
 	run, _ := p.runOf(a.ID())
 	require.NoError(t, p.sdk.CancelWorkflow(t.Context(), a.ID(), "")) // idle: the run is renewed
 	p.renewed(a.ID(), run)
-	until(t, "the listing shows the metadata of the new run", func() bool { return p.listed(a.ID())["team"] == "red" })
+	until(t, "the listing shows the metadata of the new run", func() bool { return p.listed(a.ID()).Metadata["team"] == "red" })
 	require.Equal(t, "ok", said(t, a, send(t, a, "three")).Text)
 	require.Len(t, all[session.RequestHeader](p.records(a.ID())), 2)
 }

@@ -1,7 +1,7 @@
 package driver
 
 // rulesAttributes is the behaviour version from which on an agent says its status at birth, and whether it waits for a
-// person. It is the manifest of its birth that counts. See architecture A5.
+// person. It is the manifest in force that counts. See architecture A5.
 const rulesAttributes = 2
 
 func (d *Driver) transition(status string, turn int) {
