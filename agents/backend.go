@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -27,6 +28,14 @@ type Backend interface {
 	List(ctx context.Context) iter.Seq2[Listed, error]
 	// Workers reports whether any worker takes the agents' tasks now.
 	Workers(ctx context.Context) (bool, error)
+	// Untaken are the acts that the agent's run accepted and no worker has taken yet, oldest first. It needs no worker.
+	Untaken(ctx context.Context, id string) ([]Untaken, error)
+}
+
+// An Untaken act is durable and has had no effect yet.
+type Untaken struct {
+	Act     string // of package signals
+	Payload json.RawMessage
 }
 
 // A Run is what the backend knows of an agent without asking it.
@@ -37,6 +46,7 @@ type Run struct {
 	Reason  string // failed: why
 	Code    string // failed: the error's type
 	Started time.Time
+	Said    Listed // what the agent said of itself when its status changed last
 }
 
 // Listed is one agent of a listing.

@@ -73,7 +73,7 @@ func (c *Client) Import(ctx context.Context, r io.Reader, id string) (session.He
 		return header, fmt.Errorf("import: %w", err)
 	}
 	if _, err := c.Store.Header(ctx, header.ID); err == nil {
-		return header, fmt.Errorf("import: session %s is in the store already: %w", header.ID, ErrExists)
+		return header, fmt.Errorf("import: %w", &CreateError{Code: codeExists, Message: fmt.Sprintf("session %q is in the store already: choose another id", header.ID)})
 	} else if !errors.Is(err, store.ErrNotFound) {
 		return header, fmt.Errorf("import: %w", err)
 	}

@@ -103,7 +103,7 @@ func (b *temporalBackend) Describe(ctx context.Context, id string) (Run, error) 
 		return Run{}, typed(err)
 	}
 	info := d.RawResponse.GetWorkflowExecutionInfo()
-	run := Run{ID: info.GetExecution().GetRunId(), Open: info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Status: statusName(info.GetStatus()), Started: info.GetStartTime().AsTime()}
+	run := Run{ID: info.GetExecution().GetRunId(), Open: info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Status: statusName(info.GetStatus()), Started: info.GetStartTime().AsTime(), Said: listed(info)}
 	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_FAILED {
 		run.Code, run.Reason = b.failure(ctx, id)
 	}

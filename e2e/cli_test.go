@@ -12,6 +12,7 @@ import (
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
 )
 
 func TestLinesFromAPipeAreAnswered(t *testing.T) { // from nothing: server, worker and agent
@@ -173,6 +174,31 @@ func TestTheLogAndTheInboxNeedNoWorker(t *testing.T) { // A3.3
 	require.Equal(t, with, p.ok("log", a.ID(), "--json"))
 	require.Equal(t, inbox, p.ok("inbox", a.ID()))
 	require.Contains(t, p.ok("request", a.ID(), "1.2"), "stored")
+
+	big := strings.Repeat("large ", 2000) // stored, and sent by reference
+	require.Equal(t, 4, p.run("followup", a.ID(), big, "--id", "m1").code)
+	require.Equal(t, 4, p.run("inject", a.ID(), "and more", "--id", "m2").code)
+	lines := strings.Split(strings.TrimSpace(p.ok("inbox", a.ID())), "\n")
+	require.Len(t, lines, 3)
+	require.Contains(t, lines[0], "for later")
+	require.Contains(t, lines[1], "next-turn  m1  large large")
+	require.Contains(t, lines[2], "next-step  m2  and more  (no worker has taken it yet)")
+	shown := p.show(a)
+	require.Equal(t, []string{"idle", "assistant", "scripted/demo"}, []string{shown.Status, shown.Definition, shown.Model})
+	require.Equal(t, []int{1, 2, 3}, []int{shown.Turn, shown.Step, len(shown.Inbox)})
+	require.Equal(t, "a worker, to take what was sent", shown.WaitingFor)
+	require.Greater(t, shown.Inbox[1].Bytes, len(big))
+
+	require.NoError(t, p.sdk.TerminateWorkflow(t.Context(), a.ID(), "", "gone"))
+	require.Equal(t, "terminated", p.show(a).Status)
+	require.Len(t, p.show(a).Inbox, 3, "a resume brings them back")
+}
+
+// show is what `show --json` prints.
+func (p *place) show(a *agents.Agent) (s signals.State) {
+	p.t.Helper()
+	require.NoError(p.t, json.Unmarshal([]byte(p.ok("show", a.ID(), "--json")), &s))
+	return s
 }
 
 func TestTailShowsWhatIsBeingSaid(t *testing.T) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -124,15 +123,9 @@ func (a *app) showCmd() *cobra.Command {
 		Example: "  starter show my-agent --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, _ []string) error {
-			if err := s.needWorker(ctx, a.queue, "only the log can be read: `starter log "+agent.ID()+"`"); err != nil {
-				return err
-			}
-			state, err := agent.State(ctx)
+			state, err := a.look(ctx, s, agent)
 			if err != nil {
 				return err
-			}
-			if run, err := s.agents.Backend.Describe(ctx, agent.ID()); err == nil && !run.Open && state.Status != "closed" {
-				state.Status = run.Status // terminated from outside, for example: the state is its last one
 			}
 			text := stateText(state)
 			if link := s.link(agent.ID()); link != "" {
@@ -141,6 +134,29 @@ func (a *app) showCmd() *cobra.Command {
 			return a.print(state, text)
 		}),
 	}
+}
+
+// look asks the agent, or the store and Temporal if nobody answers for it.
+func (a *app) look(ctx context.Context, s *site, agent *agents.Agent) (signals.State, error) {
+	if polls, err := s.agents.Backend.Workers(ctx); err != nil || polls {
+		state, err := agent.State(ctx)
+		if err == nil {
+			return closed(ctx, s, state), nil
+		}
+		if !errors.Is(err, agents.ErrNoWorker) && !errors.Is(err, agents.ErrUnknownAgent) {
+			return state, err
+		}
+	}
+	a.note("nobody answers for agent %s: this is what the store and Temporal know of it", agent.ID())
+	return agent.Stored(ctx)
+}
+
+// closed says how an agent's run ended if the agent itself does not: it was terminated, and the state is its last one.
+func closed(ctx context.Context, s *site, state signals.State) signals.State {
+	if run, err := s.agents.Backend.Describe(ctx, state.ID); err == nil && !run.Open && state.Status != "closed" {
+		state.Status = run.Status
+	}
+	return state
 }
 
 func stateText(s signals.State) string {
@@ -344,27 +360,20 @@ func (a *app) edited(ctx context.Context, s *site, edit func() (bool, error)) er
 	return a.print(map[string]bool{"found": true}, "done")
 }
 
-// inboxList reads the log, so it works with no worker too.
+// inboxList reads the log and what Temporal keeps for a worker, so it works with no worker too.
 func (a *app) inboxList(ctx context.Context, s *site, agent *agents.Agent, _ []string) error {
-	state, err := agent.Fold(ctx)
+	pending, err := agent.Pending(ctx)
 	if err != nil {
 		return err
 	}
 	defer a.noteWithoutWorker(ctx, s)
-	inbox := state.Inbox()
-	for _, list := range []struct {
-		name     string
-		messages []session.Message
-	}{{session.NextStep, inbox.NextStep}, {session.NextTurn, inbox.NextTurn}} {
-		for _, m := range list.messages {
-			raw, err := json.Marshal(m)
-			if err != nil {
-				return err
-			}
-			row := map[string]any{"target": list.name, "message": json.RawMessage(raw)}
-			if err := a.print(row, fmt.Sprintf("%s  %s  %s", list.name, m.ID, cut(m.Text(), 80))); err != nil {
-				return err
-			}
+	for _, p := range pending {
+		text := fmt.Sprintf("%s  %s  %s", p.Target, p.Message.ID, cut(p.Message.Text(), 80))
+		if p.Untaken {
+			text += "  (no worker has taken it yet)"
+		}
+		if err := a.print(p, text); err != nil {
+			return err
 		}
 	}
 	return nil

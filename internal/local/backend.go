@@ -100,7 +100,7 @@ func (e *Engine) Describe(_ context.Context, id string) (agents.Run, error) {
 	if err != nil {
 		return agents.Run{}, err
 	}
-	run := agents.Run{ID: a.runID(), Open: a.End == nil, Status: statusRunning, Started: time.UnixMilli(a.Started).UTC()}
+	run := agents.Run{ID: a.runID(), Open: a.End == nil, Status: statusRunning, Started: time.UnixMilli(a.Started).UTC(), Said: a.listed()}
 	if a.End != nil {
 		run.Status, run.Code, run.Reason = a.End.Status, a.End.Code, a.End.Reason
 	}
@@ -143,6 +143,22 @@ func (e *Engine) Workers(context.Context) (bool, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.workers) > 0, nil
+}
+
+// Untaken implements [agents.Backend].
+func (e *Engine) Untaken(_ context.Context, id string) (out []agents.Untaken, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a, err := e.find(id)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range a.Queue {
+		if slices.Contains(signals.Acts, i.Name) {
+			out = append(out, agents.Untaken{Act: i.Name, Payload: i.Raw})
+		}
+	}
+	return out, nil
 }
 
 func invalid(err error) error {
