@@ -39,8 +39,8 @@ type Reader struct {
 // NewReader returns a reader of one log.
 func NewReader(r io.Reader) *Reader { return &Reader{r: r} }
 
-// All yields the records in order. It ends after the first error, which names the line. It does not check the rules of
-// the log; [Fold] does.
+// All yields the records in order. It ends after the first error, which names the line; a line that is no record is a
+// [*RuleError]. It does not check the rules of the log; [Fold] does.
 func (r *Reader) All() iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		limit := r.MaxLine
@@ -54,7 +54,7 @@ func (r *Reader) All() iter.Seq2[Record, error] {
 			n++
 			rec, err := parseLine(lines.Bytes())
 			if err != nil {
-				yield(Record{}, fmt.Errorf("line %d: %w", n, err))
+				yield(Record{}, fmt.Errorf("line %d: %w", n, formless(err, n)))
 				return
 			}
 			if !yield(rec, nil) {
@@ -65,6 +65,15 @@ func (r *Reader) All() iter.Seq2[Record, error] {
 			yield(Record{}, fmt.Errorf("line %d: %w", n+1, explainLimit(err, limit)))
 		}
 	}
+}
+
+// formless gives a line that is no record the rule it breaks.
+func formless(err error, line int) error {
+	var rule *RuleError
+	if errors.As(err, &rule) {
+		return err
+	}
+	return &RuleError{Seq: int64(line - 1), Rule: RuleForm, Msg: err.Error()}
 }
 
 func explainLimit(err error, limit int) error {

@@ -34,18 +34,26 @@ func TestALogIsReadLineByLine(t *testing.T) {
 	require.Empty(t, records)
 }
 
-func TestReadingErrorsNameTheLine(t *testing.T) {
+func TestReadingErrorsNameTheLineTheSeqAndTheRule(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ name, text, want string }{
-		{"a byte order mark", "\xef\xbb\xbf" + line0, "line 1: a log has no byte order mark"},
-		{"an empty line", line0 + "\n\n" + line1, "line 2: the line is empty"},
-		{"a broken line", line0 + "\n" + line1[:20], "line 2: "},
-		{"two records in a line", line0 + line1, "line 1: "},
-		{"invalid UTF-8", strings.Replace(line0, "turn/", "turn\xff", 1), "line 1: record: text is not valid UTF-8"},
-		{"an unknown type", strings.Replace(line0, "turn/", "tern/", 1), "line 1: record seq 0: unknown event type"},
+	for _, c := range []struct {
+		name, text, want string
+		seq              int64
+		rule             string
+	}{
+		{"a byte order mark", "\xef\xbb\xbf" + line0, "line 1: event 0: a log has no byte order mark", 0, RuleForm},
+		{"an empty line", line0 + "\n\n" + line1, "line 2: event 1: the line is empty", 1, RuleForm},
+		{"a broken line", line0 + "\n" + line1[:20], "line 2: event 1: ", 1, RuleForm},
+		{"two records in a line", line0 + line1, "line 1: event 0: ", 0, RuleForm},
+		{"invalid UTF-8", strings.Replace(line0, "turn/", "turn\xff", 1), "line 1: event 0: record: text is not valid UTF-8", 0, RuleForm},
+		{"an unknown type", line0 + "\n" + strings.Replace(line1, "turn/", "tern/", 1), "line 2: event 1: unknown event type", 1, RuleType},
 	} {
 		_, err := ParseLog([]byte(c.text))
 		require.ErrorContains(t, err, c.want, c.name)
+		var rule *RuleError
+		require.ErrorAs(t, err, &rule, c.name)
+		require.Equal(t, c.seq, rule.Seq, c.name)
+		require.Equal(t, c.rule, rule.Rule, c.name)
 	}
 }
 

@@ -144,7 +144,7 @@ func (r *Record) UnmarshalJSON(line []byte) error {
 		return fmt.Errorf("record seq %d %s: %w", *w.Seq, w.Type, err)
 	}
 	if _, ok := e.(Unknown); ok && !w.Ignorable {
-		return fmt.Errorf("record seq %d: unknown event type %q, and it is not marked ignorable: this log needs a newer version", *w.Seq, w.Type)
+		return &RuleError{Seq: *w.Seq, Rule: RuleType, Msg: fmt.Sprintf("unknown event type %q, and it is not marked ignorable: this log needs a newer version", w.Type)}
 	}
 	*r = Record{Seq: *w.Seq, Time: w.Time, Event: e, Surface: w.Surface, Ignorable: w.Ignorable, data: w.Data}
 	if w.Sources != nil {

@@ -28,6 +28,7 @@ const (
 	RuleHeader    = "§8.3.reason"    // known reason of a request header
 	RuleChunkSeqs = "§2.4.chunkSeqs" // an attempt cites earlier events, once each
 	RuleReason    = "§2.4.2"         // known end of a turn, with its fields
+	RuleForm      = "§2.7.form"      // a line is one event in the encoding of logs
 	RuleID        = "§2.7.id"        // 1–200 characters, none of them a control character
 
 	RuleSurfaceMissing   = "surface.missing"             // a message without surfaceOp

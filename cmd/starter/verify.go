@@ -11,10 +11,12 @@ import (
 )
 
 func (a *app) verifyCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:     "verify FILE",
-		Short:   "Check an exported log against the rules of every valid log",
-		Long:    "Reads JSON Lines from FILE, or from stdin if FILE is -, and prints the first violation with its seq and rule.",
+	var seed int64
+	cmd := &cobra.Command{
+		Use:   "verify FILE",
+		Short: "Check an exported log against the rules of every valid log",
+		Long: "Reads JSON Lines from FILE, or from stdin if FILE is -, and prints the first violation with its seq and rule.\n" +
+			"The log of a fork begins with another session's events, whose pending input is not its own: say how many with --seed.",
 		Example: "  starter log my-agent --json > my-agent.jsonl\n  starter log verify my-agent.jsonl",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -27,9 +29,11 @@ func (a *app) verifyCmd() *cobra.Command {
 				defer f.Close()
 				in = f
 			}
-			return a.verify(in)
+			return a.verify(in, seed)
 		},
 	}
+	cmd.Flags().Int64Var(&seed, "seed", 0, "leading events that were inherited from another session")
+	return cmd
 }
 
 // verdictJSON is what `log verify --json` prints.
@@ -41,8 +45,8 @@ type verdictJSON struct {
 	Error  string `json:"error,omitempty"`
 }
 
-func (a *app) verify(in io.Reader) error {
-	state := session.NewState()
+func (a *app) verify(in io.Reader, seed int64) error {
+	state := session.NewSeededState(seed)
 	for r, err := range session.NewReader(in).All() {
 		if err == nil {
 			err = state.Apply(r)
