@@ -25,7 +25,7 @@ func (a *Activities) Maintain(ctx context.Context, in work.MaintainIn) (work.Mai
 }
 
 // MaxTaskResult bounds the encoded result of a maintenance task, in bytes.
-const MaxTaskResult = 64 << 10
+const MaxTaskResult = 16 << 10
 
 func (a *Activities) maintain(ctx context.Context, in work.MaintainIn) (out work.MaintainOut, err error) {
 	k, err := a.enter(ctx, in.Ident)

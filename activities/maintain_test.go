@@ -100,7 +100,7 @@ func TestTheFailureOfATaskReachesTheCaller(t *testing.T) { // §3.6.3, C-256
 		"a panic":      {func(context.Context, plugin.Maintenance) (any, error) { panic(42) }, "tidy", session.Failure{Code: work.CodeUnknown, Message: "panic: 42"}, 0},
 		"an unknown":   {idleTask, "other", session.Failure{Code: work.CodeUnknownTask, Message: `no maintenance task is named "other" on this worker`}, 0},
 		"no result":    {func(context.Context, plugin.Maintenance) (any, error) { return func() {}, nil }, "tidy", session.Failure{Code: work.CodeUnknown, Message: "result of the task: json: unsupported type: func()"}, 0},
-		"a big result": {func(context.Context, plugin.Maintenance) (any, error) { return strings.Repeat("x", MaxTaskResult), nil }, "tidy", session.Failure{Code: work.CodeUnknown, Message: "result of the task: it has 65538 bytes, the limit is 65536 (store it and return where it is)"}, 0},
+		"a big result": {func(context.Context, plugin.Maintenance) (any, error) { return strings.Repeat("x", MaxTaskResult), nil }, "tidy", session.Failure{Code: work.CodeUnknown, Message: "result of the task: it has 16386 bytes, the limit is 16384 (store it and return where it is)"}, 0},
 		"refused events": {func(_ context.Context, in plugin.Maintenance) (any, error) {
 			return nil, in.Log.Append(title("t"), session.StepStart{Turn: 9, Step: 1})
 		}, "tidy", session.Failure{Code: work.CodeUnknown, Message: "event 15: step 9.1 starts outside its turn (rule §2.4.3.2)"}, 0},
