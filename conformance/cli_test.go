@@ -32,6 +32,7 @@ func TestStarterConformance(t *testing.T) {
 		{"what holds", holds, nil, 0, "1 passed, 0 failed", ""},
 		{"what does not", holds + "# C-902  does not\n> idle\n  status running\n", nil, 1, "1 passed, 1 failed", "1 scenarios failed on local"},
 		{"only what is chosen", holds + "# C-902  does not\n> idle\n  status running\n", []string{"--run", "^C-901"}, 0, "1 passed, 0 failed", ""},
+		{"nothing that is chosen", holds, []string{"--run", "C-902"}, 1, "", `no scenario matches "C-902"`},
 		{"JSON", holds, []string{"--json"}, 0, `{"failed":0,"passed":1}`, ""},
 		{"mistakes", "# C-901  x\n> idle\n  sttus idle\n# C-901  x\n> idle\n  nothing\n", nil, 1, "", "a.txt:3: unknown observation"},
 		{"an unknown target", holds, []string{"--target", "moon"}, 2, "", `--target is "moon": use local or server`},

@@ -28,9 +28,13 @@ type Result struct {
 	MS     int64  `json:"ms"`
 }
 
-// Run runs scenarios and writes one line for each, in their order, and at last `N passed, N failed`.
+// Run runs scenarios and writes one line for each, in their order, and at last `N passed, N failed`. It is an error if none
+// is chosen: nothing was shown then.
 func Run(ctx context.Context, out io.Writer, all []*Scenario, t Target, o Options) (failed int, err error) {
 	chosen := choose(all, o.Only)
+	if len(chosen) == 0 {
+		return 0, fmt.Errorf("no scenario matches %q", fmt.Sprint(o.Only))
+	}
 	passed := 0
 	for r := range Each(ctx, chosen, t, o.Parallel) {
 		if r.OK {
