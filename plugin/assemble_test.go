@@ -134,3 +134,4 @@ func (silent) Steer(session.Message)              {}
 func (silent) Inject(session.Message)             {}
 func (silent) Send(session.Message, string, bool) {}
 func (silent) Cancel(session.Cause, bool)         {}
+func (silent) Spawn(tools.Child) string           { return "" }
