@@ -34,7 +34,7 @@ func (s *step) assemble(ctx context.Context) (*work.StepOut, error) {
 	if err != nil {
 		return s.fail(ctx, fmt.Errorf("assembly: %w", err))
 	}
-	s.asm, s.parts = assembly{System: parts.System, Tools: tools}, parts.Contexts
+	s.asm, s.parts, s.silent = assembly{System: parts.System, Tools: tools}, parts.Contexts, parts.NoSnapshot
 	if err := s.point(ctx, "step/assembled"); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,9 @@ const (
 
 // findSnapshot is the candidate message that brings history up to date with the runtime contexts, or nil. See spec §8.6.
 func (s *step) findSnapshot(ctx context.Context, parts []plugin.ContextText) (*session.Message, error) {
+	if s.silent {
+		return nil, nil
+	}
 	last, shown, err := s.lastSnapshot(ctx)
 	if err != nil {
 		return nil, err

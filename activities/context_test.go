@@ -34,6 +34,23 @@ func TestRuntimeContextIsToldWhenItChanges(t *testing.T) { // C-105 to C-108
 	b.reconstructed()
 }
 
+func TestRuntimeContextCanBeSuppressed(t *testing.T) { // §8.6
+	t.Parallel()
+	quiet := define(func(d *plugin.Definition) {
+		d.Assembly = []plugin.AssemblyGate{func(ctx context.Context, v plugin.View, next func(context.Context, plugin.View) (plugin.Assembled, error)) (plugin.Assembled, error) {
+			out, err := next(ctx, v)
+			out.NoSnapshot = v.Turn == 2 || v.Turn == 3
+			return out, err
+		}}
+	})
+	b := newBench(t, script(answers), facts("A", "B", "", "B"), quiet)
+	for i, want := range []string{"UM(t1) UM(ctx1.1) RH(initial) RC", "UM(t2)", "UM(t3)", "UM(t4) UM(ctx4.1)"} {
+		b.turnOf([]string{"t1", "t2", "t3", "t4"}[i])
+		require.Contains(t, b.own(), ".1 "+want+" CH×4")
+	}
+	b.reconstructed()
+}
+
 func TestAShadowedSnapshotIsToldAgain(t *testing.T) { // C-109 to C-111
 	t.Parallel()
 	for name, c := range map[string]struct {

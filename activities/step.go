@@ -57,6 +57,7 @@ type step struct {
 	asmHash   string
 	kept      <-chan kept          // the assembly's blob
 	parts     []plugin.ContextText // what the runtime contexts say
+	silent    bool                 // an assembly gate suppressed them
 	snapshot  *session.Message
 
 	proposal session.Proposal

@@ -17,6 +17,9 @@ type Assembled struct {
 	System   string               // rendered prompt, maybe empty
 	Tools    []session.ToolSchema // in the order the model is told
 	Contexts []ContextText        // what has something to say, in order
+
+	// NoSnapshot suppresses the runtime context: this step tells nothing of it, not even that there is none any more.
+	NoSnapshot bool
 }
 
 // A ContextText is the rendered contribution of one [RuntimeContext].
@@ -25,9 +28,27 @@ type ContextText struct {
 	Text string
 }
 
-// Assemble renders the prompt, the tools and the runtime contexts for one step. An error names the part that failed; a
-// panic of a render function is such an error.
+// Assemble renders the prompt, the tools and the runtime contexts for one step, and lets the assembly gates have their say.
+// An error names the part that failed; a panic of a render function is such an error.
 func (d *Definition) Assemble(ctx context.Context, v View) (Assembled, error) {
+	if len(d.Assembly) == 0 {
+		return d.render(ctx, v)
+	}
+	var whole *string // what the sections come to, if anybody asked
+	last := func(ctx context.Context, v View) (Assembled, error) {
+		out, err := d.render(ctx, v)
+		text := out.System
+		whole = &text
+		return out, err
+	}
+	out, err := runGates("assembly gate", d.Assembly, copyView, nil, last)(ctx, v)
+	if complete, _ := d.complete(); err == nil && complete != nil && (whole == nil || out.System != *whole) {
+		err = fmt.Errorf("prompt section %q is complete: no assembly gate may replace it", complete.Name)
+	}
+	return out, err
+}
+
+func (d *Definition) render(ctx context.Context, v View) (Assembled, error) {
 	var out Assembled
 	var err error
 	if out.System, err = d.prompt(ctx, v); err != nil {

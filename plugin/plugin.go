@@ -52,6 +52,7 @@ type Definition struct {
 	// depend on nothing but session, folder and parameters of the view. See spec §8.2.
 	Hide func(v View, tool string) bool
 
+	Assembly     []AssemblyGate
 	PreStep      []PreStepGate
 	Request      []RequestGate
 	Stream       []StreamGate
@@ -193,6 +194,11 @@ type RuntimeContext struct {
 	Order  float64
 	Render func(ctx context.Context, v View) (string, error) // empty: nothing to say
 }
+
+// An AssemblyGate intercepts what a definition says of a step: it may replace anything but a complete section. It runs once
+// per step. A tool that it leaves out is not told, and is still there for whoever calls it: use [Definition.Hide] to keep one
+// away. See spec §8.1.
+type AssemblyGate func(ctx context.Context, v View, next func(context.Context, View) (Assembled, error)) (Assembled, error)
 
 // PreStep is a proposed step: the claimed messages and the coordinates. See spec §4.4.
 type PreStep struct {
