@@ -2,8 +2,11 @@ package agents_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,13 +31,27 @@ type place struct {
 	client *agents.Client
 	probes *scripted.Probes
 	store  *store.Store
+
+	written *atomic.Int64 // bytes that were put into the store
+}
+
+// counted counts the bytes that are written.
+type counted struct {
+	store.Objects
+	written *atomic.Int64
+}
+
+func (c counted) Create(ctx context.Context, key string, data []byte) error {
+	c.written.Add(int64(len(data)))
+	return c.Objects.Create(ctx, key, data)
 }
 
 func newPlace(t *testing.T, script string) *place {
 	t.Helper()
 	objects, err := local.Objects(t.Context(), "mem://")
 	require.NoError(t, err)
-	p := &place{t: t, probes: &scripted.Probes{}}
+	p := &place{t: t, probes: &scripted.Probes{}, written: &atomic.Int64{}}
+	objects = counted{objects, p.written}
 	provider := scripted.New(scripted.Config{Probes: p.probes,
 		Models: map[string]scripted.Model{"script": {Script: scripted.MustParse(script)}}})
 	registry, err := llm.NewRegistry(provider)
@@ -214,6 +231,43 @@ func TestCreateErrorsLeaveTheIDFree(t *testing.T) {
 	require.NoError(t, err)
 	_, err = p.client.Get(t.Context(), "b")
 	require.ErrorIs(t, err, agents.ErrUnknownAgent)
+}
+
+// What a fork writes does not depend on how much it inherits, nor on where it begins: no byte of the parent is copied.
+func TestAForkCopiesNothing(t *testing.T) { // §7.3
+	t.Parallel()
+	p := newPlace(t, strings.Repeat("text \"ok\"\n", 41))
+	a := p.create("a")
+	first, err := a.Ask(t.Context(), "short")
+	require.NoError(t, err)
+	require.Equal(t, "ok", first.Text)
+	require.NoError(t, a.WhenIdle(t.Context()))
+	cost := func(id string, o agents.ForkOptions) int64 {
+		before := p.written.Load()
+		o.ID = id
+		child, err := p.client.Fork(t.Context(), "a", o)
+		require.NoError(t, err)
+		require.NoError(t, child.WhenIdle(t.Context()))
+		return p.written.Load() - before
+	}
+	small := cost("small", agents.ForkOptions{})
+	ends := []int64{}
+	for range 40 {
+		_, err := a.Ask(t.Context(), rand.Text()+strings.Repeat(rand.Text(), 100))
+		require.NoError(t, err)
+		require.NoError(t, a.WhenIdle(t.Context()))
+	}
+	for r, err := range a.Log(t.Context(), 0) {
+		require.NoError(t, err)
+		if _, ok := r.Event.(session.TurnEnd); ok {
+			ends = append(ends, r.Seq)
+		}
+	}
+	require.Len(t, ends, 41)
+	require.InDelta(t, small, cost("large", agents.ForkOptions{}), 64, "the numbers have more digits")
+	for i, at := range []int64{ends[0], ends[20], ends[39], ends[39] + 1} {
+		require.InDelta(t, small, cost(fmt.Sprintf("at-%d", i), agents.ForkOptions{At: &at}), 64, "at event %d", at)
+	}
 }
 
 func TestDisposedAgentsKeepTheirLog(t *testing.T) {
