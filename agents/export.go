@@ -144,7 +144,7 @@ func (f *exportFile) line(n int, line []byte) error {
 		}
 	case bytes.HasPrefix(line, []byte(`{"events":`)):
 		f.foot = &exportFoot{}
-		if err := json.Unmarshal(line, f.foot); err != nil || f.foot.SHA256 != hex.EncodeToString(f.sum.Sum(nil)) {
+		if err := json.Unmarshal(line, f.foot); err != nil || !f.foot.is(line) || f.foot.SHA256 != hex.EncodeToString(f.sum.Sum(nil)) {
 			return fmt.Errorf("%w: its checksum does not fit", ErrDamaged)
 		}
 		return nil
@@ -158,4 +158,10 @@ func (f *exportFile) line(n int, line []byte) error {
 	f.sum.Write(line)
 	f.sum.Write([]byte{'\n'})
 	return nil
+}
+
+// is reports whether the line is the foot to the letter: no checksum covers it.
+func (f exportFoot) is(line []byte) bool {
+	own, err := json.Marshal(f)
+	return err == nil && bytes.Equal(own, line)
 }

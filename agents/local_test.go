@@ -1,6 +1,7 @@
 package agents_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -268,6 +269,45 @@ func TestAForkCopiesNothing(t *testing.T) { // §7.3
 	for i, at := range []int64{ends[0], ends[20], ends[39], ends[39] + 1} {
 		require.InDelta(t, small, cost(fmt.Sprintf("at-%d", i), agents.ForkOptions{At: &at}), 64, "at event %d", at)
 	}
+}
+
+func TestADamagedExportIsRefusedWhole(t *testing.T) { // C-323
+	t.Parallel()
+	p := newPlace(t, "tool c1 echo {\"text\":\"x\"}\ntext \"ok\"")
+	a := p.create("a")
+	_, err := a.Ask(t.Context(), "hi")
+	require.NoError(t, err)
+	require.NoError(t, a.WhenIdle(t.Context()))
+	var out bytes.Buffer
+	_, err = a.Export(t.Context(), &out)
+	require.NoError(t, err)
+	whole := out.Bytes()
+	refused := func(file []byte, what string, at int) {
+		_, err := p.client.Import(t.Context(), bytes.NewReader(file), "copy")
+		require.Error(t, err, "%s at byte %d: %s", what, at, whole[max(0, at-20):min(len(whole), at+20)])
+	}
+	for at := range whole {
+		inside := at > 150 && at < len(whole)-150 // where a sample will do
+		if inside && at%5 != 0 {
+			continue
+		}
+		if at < len(whole)-1 { // the last line end may be missing
+			refused(whole[:at], "cut", at)
+		}
+		for _, bit := range []byte{1 << (at % 8), 0x20} { // any bit, and the case of a letter
+			flipped := bytes.Clone(whole)
+			flipped[at] ^= bit
+			refused(flipped, "flipped", at)
+		}
+	}
+	_, err = p.client.Get(t.Context(), "copy")
+	require.ErrorIs(t, err, agents.ErrUnknownAgent, "nothing of it is there")
+	_, err = p.client.Import(t.Context(), bytes.NewReader(whole), "copy")
+	require.NoError(t, err)
+	_, err = p.client.Import(t.Context(), bytes.NewReader(whole), "copy")
+	var taken *agents.CreateError
+	require.ErrorAs(t, err, &taken)
+	require.Equal(t, "SESSION_ALREADY_EXISTS", taken.Code)
 }
 
 func TestDisposedAgentsKeepTheirLog(t *testing.T) {
