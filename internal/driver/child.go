@@ -65,7 +65,7 @@ func (d *Driver) childOf(effect string) *Child {
 	return d.child(func(c *Child) bool { return effect != "" && c.Effect == effect })
 }
 
-// onChildStarted answers whoever asked for the child.
+// onChildStarted answers whoever asked for the child. See spec §6.4.
 func (d *Driver) onChildStarted(in ChildStarted) {
 	c := d.childOf(in.ID)
 	if c == nil || c.Live {
