@@ -106,6 +106,9 @@ func (a *Agent) Stored(ctx context.Context) (signals.State, error) {
 	for _, p := range pending {
 		if p.Untaken {
 			out.WaitingFor = "a worker, to take what was sent"
+			if !run.Open {
+				out.WaitingFor = "a resume, to bring back what was sent"
+			}
 		}
 		out.Inbox = append(out.Inbox, signals.Pending{ID: p.Message.ID, Target: p.Target, Bytes: size(p.Message)})
 	}

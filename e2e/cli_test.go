@@ -191,7 +191,8 @@ func TestTheLogAndTheInboxNeedNoWorker(t *testing.T) { // A3.3
 
 	require.NoError(t, p.sdk.TerminateWorkflow(t.Context(), a.ID(), "", "gone"))
 	require.Equal(t, "terminated", p.show(a).Status)
-	require.Len(t, p.show(a).Inbox, 3, "a resume brings them back")
+	require.Len(t, p.show(a).Inbox, 3)
+	require.Equal(t, "a resume, to bring back what was sent", p.show(a).WaitingFor)
 }
 
 // show is what `show --json` prints.

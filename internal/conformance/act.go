@@ -43,6 +43,7 @@ var acts = map[string]func(s *setup, w *words) (act, error){
 	"terminate":      func(*setup, *words) (act, error) { return quiet((*run).terminate), nil },
 	"stale":          func(*setup, *words) (act, error) { return quiet((*run).stale), nil },
 	"worker":         parseWorker,
+	"clock":          parseClock,
 	"resume":         func(*setup, *words) (act, error) { return quiet((*run).resume), nil },
 	"fork":           parseFork,
 	"export":         func(*setup, *words) (act, error) { return quiet((*run).export), nil },

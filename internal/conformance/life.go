@@ -23,6 +23,7 @@ type power interface {
 	// stopWorker and startWorker: in between nobody works.
 	stopWorker() error
 	startWorker(ctx context.Context) error
+	stopClock(stop bool) error
 }
 
 // A person is one agent of a scenario: what is known of it while another one is looked at.
