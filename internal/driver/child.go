@@ -75,7 +75,7 @@ func (d *Driver) onChildStarted(in ChildStarted) {
 	d.welcome(c, Receipt{ID: c.ID, Disposition: Done})
 }
 
-// onChildFailed gives up a child that cannot be started.
+// onChildFailed gives up a child that cannot be started. See spec §6.4.
 func (d *Driver) onChildFailed(in ChildFailed) {
 	c := d.childOf(in.ID)
 	if c == nil || c.Live {
@@ -93,7 +93,7 @@ func (d *Driver) welcome(c *Child, r Receipt) {
 }
 
 // onChildTold takes what a child says of itself: it is idle, so that the call which waits for it has its answer, or it
-// is closed.
+// is closed. See spec §6.4.
 func (d *Driver) onChildTold(in ChildTold) {
 	c := d.child(func(c *Child) bool { return c.ID == in.Child })
 	switch {
@@ -105,7 +105,7 @@ func (d *Driver) onChildTold(in ChildTold) {
 	}
 }
 
-// onChildClosed takes note that a child's workflow is over, however it ended.
+// onChildClosed takes note that a child's workflow is over, however it ended. See spec §6.4.
 func (d *Driver) onChildClosed(in ChildClosed) {
 	if c := d.childOf(in.ID); c != nil {
 		d.forget(c, "the child agent ended before it answered: "+clip(in.Message))
@@ -187,6 +187,7 @@ func (d *Driver) unwatch(c *Child) {
 }
 
 // onChildTimer looks at a child, or gives up waiting for its answer. It reports whether the timer was about a child.
+// See spec §6.4.
 func (d *Driver) onChildTimer(timer string) bool {
 	if c := d.child(func(c *Child) bool { return c.Look == timer && !c.Looking }); c != nil {
 		c.Look, c.Looking = d.effectID("look"), true
@@ -205,7 +206,7 @@ func (d *Driver) onChildTimer(timer string) bool {
 	return true
 }
 
-// onChildSeen takes the answer of a look.
+// onChildSeen takes the answer of a look. See spec §6.4.
 func (d *Driver) onChildSeen(in ChildSeen) {
 	c := d.child(func(c *Child) bool { return in.ID != "" && c.Look == in.ID })
 	if c == nil {
@@ -230,6 +231,7 @@ func (d *Driver) loseSight() {
 }
 
 // onChildrenResumed arms again what waits for children: their ends are told to the run that started them, which is gone.
+// See spec §6.4.
 func (d *Driver) onChildrenResumed() {
 	for i := range d.state.Children {
 		c := &d.state.Children[i]
