@@ -30,10 +30,10 @@ func (p *place) unpause(id, activity string) {
 // pending is the only activity of an agent that is not finished.
 func (p *place) pending(id string) *workflowpb.PendingActivityInfo {
 	p.t.Helper()
-	d, err := p.sdk.DescribeWorkflowExecution(p.t.Context(), id, "")
+	d, err := p.sdk.DescribeWorkflow(p.t.Context(), id, "")
 	require.NoError(p.t, err)
-	require.Len(p.t, d.GetPendingActivities(), 1)
-	return d.GetPendingActivities()[0]
+	require.Len(p.t, d.RawResponse.GetPendingActivities(), 1)
+	return d.RawResponse.GetPendingActivities()[0]
 }
 
 // stands waits until a paused activity runs nowhere any more.

@@ -53,7 +53,6 @@ type kid struct {
 	id      string
 	start   string // effect that started it
 	leaving bool   // told to dispose of itself
-	told    bool   // the parent was told of its end by the child itself
 	blind   bool   // the run that started it is over
 }
 

@@ -72,8 +72,9 @@ func (th *serverTheatre) await(ctx context.Context, pause time.Duration) bool {
 // busy says what can happen without another act: a workflow task is to be done, an activity neither stands nor sleeps, or
 // has not been told of its cancel. A timer that is about to fire does not show.
 func (th *serverTheatre) busy() string {
-	d, err := th.client.DescribeWorkflowExecution(th.t.Context(), th.id, "")
+	described, err := th.client.DescribeWorkflow(th.t.Context(), th.id, "")
 	require.NoError(th.t, err)
+	d := described.RawResponse
 	th.count(d)
 	if d.GetPendingWorkflowTask() != nil {
 		return "a workflow task is pending"
