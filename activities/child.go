@@ -135,27 +135,29 @@ func (f *childAnswer) failure(child string) error {
 	case session.TurnAborted:
 		why = "it was cancelled (" + string(f.end.Aborted.Kind) + ")"
 	case "":
-		why = "it took no turn"
+		if why = "it took no turn"; f.turn > 0 {
+			why = "its turn is not over"
+		}
 	default:
 		why = "its turn ended " + string(f.end.Kind)
 	}
 	return tools.Coded(nameChild, work.CodeChild, fmt.Sprintf("the child agent %s gave no answer: %s", child, why))
 }
 
-// Look says whether an agent's workflow is still there. See architecture A3.13.
+// Look says whether the workflow of a child is still there. See architecture A3.13.
 func (a *Activities) Look(ctx context.Context, in work.LookIn) (work.LookOut, error) {
 	reader, ok := a.History.(RunReader)
 	if !ok {
 		return work.LookOut{}, nil // nobody can say: it counts as there
 	}
-	open, err := reader.Open(ctx, in.Session)
+	there, err := reader.IsChild(ctx, in.Session, in.Parent)
 	if err != nil {
 		return work.LookOut{}, fmt.Errorf("look at %s: %w", in.Session, err)
 	}
-	return work.LookOut{Gone: !open}, nil
+	return work.LookOut{Gone: !there}, nil
 }
 
-// A RunReader says whether a workflow is running; a [HistoryReader] may be one.
+// A RunReader says whether a workflow is running that another one started; a [HistoryReader] may be one.
 type RunReader interface {
-	Open(ctx context.Context, workflowID string) (bool, error)
+	IsChild(ctx context.Context, workflowID, parent string) (bool, error)
 }

@@ -6,6 +6,9 @@ import "github.com/everturn/everturn/session"
 // See spec §6.3.
 func (d *Driver) onDispose(in DisposeAsked) {
 	s := d.state
+	if d.stranger(in.Ref, in.Bond) {
+		return
+	}
 	if s.Phase == Closed || d.replies > 0 {
 		d.reply(in.Ref, Receipt{Disposition: Done})
 	} else if in.Ref != "" {

@@ -100,6 +100,7 @@ type State struct {
 	Maintenance *Maintenance `json:"maintenance,omitempty"` // the one that runs, or ran last
 
 	Owner    string  `json:"owner,omitempty"`   // the agent that started this one and is told of its end
+	Bond     string  `json:"bond,omitempty"`    // by which the owner knows this incarnation
 	Reports  bool    `json:"reports,omitempty"` // the owner is also told when this one is idle
 	Telling  bool    `json:"telling,omitempty"` // as soon as the log is flushed
 	Children []Child `json:"children,omitempty"`

@@ -355,6 +355,19 @@ func (w *world) tellChild(e TellChild) {
 	w.tells = append(w.tells, e.Act+" "+e.Child)
 }
 
+// bond is what the child that an effect started says that it is.
+func (w *world) bond(start string) string { return w.state().bond(&Child{Effect: start}) }
+
+// bondOf is bond for one of the agent's children.
+func (w *world) bondOf(id string) string {
+	for _, c := range w.state().Children {
+		if c.ID == id {
+			return w.bond(c.Effect)
+		}
+	}
+	return ""
+}
+
 func (w *world) kid(which func(*kid) bool) *kid {
 	for _, k := range w.kids {
 		if which(k) {
@@ -380,7 +393,7 @@ func (w *world) childEnds(k *kid, byForce bool) {
 	}
 	w.ended[k.start] = true
 	if !byForce {
-		w.feed(ChildTold{Child: k.id, Closed: true})
+		w.feed(ChildTold{Child: k.id, Bond: w.bond(k.start), Closed: true})
 	}
 	if !k.blind {
 		w.feed(ChildClosed{ID: k.start, Message: "terminated"})
