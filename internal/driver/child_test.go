@@ -291,6 +291,17 @@ func TestTellingTheParent(t *testing.T) {
 			dispose bond=1.child-1
 			closed
 		`},
+		{"one that is being disposed of says only that it closes, when its own children are gone", `
+			born owned reports
+			spawn k
+			child k started
+			followup a => IS+(next-turn:a) TS1 IS-(next-turn:1)
+			dispose
+			step cancelled => CR(disposed) TE(aborted disposed)
+			told
+			child k closed
+			told closed
+		`},
 		{"one that does not report says that it closes", `
 			born owned
 			followup a => IS+(next-turn:a) TS1 IS-(next-turn:1)

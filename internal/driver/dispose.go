@@ -39,6 +39,7 @@ func (d *Driver) dispose(native bool) {
 // disposeIdle flushes and closes. A store that refuses does not keep the agent: the tail is still in the history.
 func (d *Driver) disposeIdle() bool {
 	s := d.state
+	s.Telling = false // the owner is told of the end
 	switch {
 	case s.Log.Lent != "":
 		return false
@@ -49,7 +50,7 @@ func (d *Driver) disposeIdle() bool {
 		d.leaveAll()
 		return false
 	}
-	s.Phase, s.Telling = Closed, false
+	s.Phase = Closed
 	d.tellParent(true)
 	d.notify("agent/disposed", map[string]string{"session": s.Session})
 	d.notify("session/disposed", map[string]string{"session": s.Session})

@@ -293,6 +293,9 @@ func (w *walker) answer() {
 	r := w.open[w.r.IntN(len(w.open))]
 	switch e := r.effect.(type) {
 	case StartSetup:
+		if w.chance(3) {
+			w.state().Owner, w.state().Bond, w.state().Reports = "p", "1.child-1", w.chance(2)
+		}
 		w.bornAs(work.SetupOut{Manifest: w.anyManifest(), Acts: w.anyActs()})
 	case StartHook:
 		w.answerHook(r)
