@@ -88,11 +88,7 @@ func (c *call) collect(ctx context.Context) (work.ToolOut, error) {
 		}
 		answer.fold(r.Event)
 	}
-	text, err := answer.text(ctx, c.Activities)
-	if err != nil {
-		return work.ToolOut{}, err
-	}
-	return c.shape(ctx, tools.TextResult(text), answer.failure(c.in.Child.Session))
+	return c.shape(ctx, tools.TextResult(answer.message.Text()), answer.failure(c.in.Child.Session))
 }
 
 // A childAnswer is what the last turn of a child's log came to.
@@ -113,15 +109,6 @@ func (f *childAnswer) fold(e session.Event) {
 	case session.TurnEnd:
 		f.end = e.Reason
 	}
-}
-
-// text is the final text; a large one was set aside.
-func (f *childAnswer) text(ctx context.Context, a *Activities) (string, error) {
-	records, err := a.Store.Hydrate(ctx, []session.Record{session.NewRecord(0, session.AssistantMessage{Turn: f.turn, Message: f.message})})
-	if err != nil {
-		return "", err
-	}
-	return records[0].Event.(session.AssistantMessage).Message.Text(), nil
 }
 
 // failure says why there is no answer; nil if there is one.
