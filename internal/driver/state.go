@@ -133,7 +133,8 @@ type Call struct {
 // A Child is an agent that this one started and owns. See spec §6.4, architecture A3.13.
 type Child struct {
 	ID      string `json:"id"`                // its session
-	Effect  string `json:"fx"`                // that started it; it names this incarnation
+	Effect  string `json:"fx"`                // that started it
+	Bond    string `json:"bond"`              // names this incarnation between the two: an id may come to life again, see spec §6.2
 	Live    bool   `json:"live,omitempty"`    // it was started
 	Ref     string `json:"ref,omitempty"`     // the caller who waits for that
 	Follows bool   `json:"follows,omitempty"` // a cancel of this agent's work cancels it

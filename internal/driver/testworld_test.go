@@ -356,13 +356,20 @@ func (w *world) tellChild(e TellChild) {
 }
 
 // bond is what the child that an effect started says that it is.
-func (w *world) bond(start string) string { return w.state().bond(&Child{Effect: start}) }
+func (w *world) bond(start string) string {
+	for _, c := range w.state().Children {
+		if c.Effect == start {
+			return c.Bond
+		}
+	}
+	return ""
+}
 
 // bondOf is bond for one of the agent's children.
 func (w *world) bondOf(id string) string {
 	for _, c := range w.state().Children {
 		if c.ID == id {
-			return w.bond(c.Effect)
+			return c.Bond
 		}
 	}
 	return ""
