@@ -163,6 +163,14 @@ func TestDelegatedCalls(t *testing.T) {
 			calls running,finished
 			tool c1 ok => TR(c1) TR(c2) SE
 		`},
+		{"a reset of the parent leaves child and call together", delegated + `
+			reset
+			child k idle stranger
+			calls delegated,finished
+			child k idle
+			calls running,finished
+			tool c1 ok => TR(c1) TR(c2) SE
+		`},
 		{"a child that is kept stays", opened + `
 			step calls c1 => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1)
 			tool c1 ok delegate=k keep
