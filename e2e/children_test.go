@@ -35,7 +35,11 @@ func (p *place) childOf(a *agents.Agent) *agents.Agent {
 	until(p.t, a.ID()+" has a child", func() bool {
 		var err error
 		s, err = a.State(p.t.Context())
-		return err == nil && len(s.Children) == 1
+		if err != nil || len(s.Children) != 1 {
+			return false
+		}
+		_, err = p.agents.Get(p.t.Context(), s.Children[0]) // it may still be starting
+		return err == nil
 	})
 	return p.agent(s.Children[0])
 }
