@@ -88,11 +88,7 @@ func (c *call) collect(ctx context.Context) (work.ToolOut, error) {
 		}
 		answer.fold(r.Event)
 	}
-	text, err := answer.text(ctx, c.Activities)
-	if err != nil {
-		return work.ToolOut{}, err
-	}
-	return c.shape(ctx, tools.TextResult(text), answer.failure(c.in.Child.Session))
+	return c.shape(ctx, tools.TextResult(answer.message.Text()), answer.failure(c.in.Child.Session))
 }
 
 // A childAnswer is what the last turn of a child's log came to.
@@ -115,15 +111,6 @@ func (f *childAnswer) fold(e session.Event) {
 	}
 }
 
-// text is the final text; a large one was set aside.
-func (f *childAnswer) text(ctx context.Context, a *Activities) (string, error) {
-	records, err := a.Store.Hydrate(ctx, []session.Record{session.NewRecord(0, session.AssistantMessage{Turn: f.turn, Message: f.message})})
-	if err != nil {
-		return "", err
-	}
-	return records[0].Event.(session.AssistantMessage).Message.Text(), nil
-}
-
 // failure says why there is no answer; nil if there is one.
 func (f *childAnswer) failure(child string) error {
 	why := ""
@@ -135,27 +122,29 @@ func (f *childAnswer) failure(child string) error {
 	case session.TurnAborted:
 		why = "it was cancelled (" + string(f.end.Aborted.Kind) + ")"
 	case "":
-		why = "it took no turn"
+		if why = "it took no turn"; f.turn > 0 {
+			why = "its turn is not over"
+		}
 	default:
 		why = "its turn ended " + string(f.end.Kind)
 	}
 	return tools.Coded(nameChild, work.CodeChild, fmt.Sprintf("the child agent %s gave no answer: %s", child, why))
 }
 
-// Look says whether an agent's workflow is still there. See architecture A3.13.
+// Look says whether the workflow of a child is still there. See architecture A3.13.
 func (a *Activities) Look(ctx context.Context, in work.LookIn) (work.LookOut, error) {
 	reader, ok := a.History.(RunReader)
 	if !ok {
 		return work.LookOut{}, nil // nobody can say: it counts as there
 	}
-	open, err := reader.Open(ctx, in.Session)
+	there, err := reader.IsChild(ctx, in.Session, in.Parent)
 	if err != nil {
 		return work.LookOut{}, fmt.Errorf("look at %s: %w", in.Session, err)
 	}
-	return work.LookOut{Gone: !open}, nil
+	return work.LookOut{Gone: !there}, nil
 }
 
-// A RunReader says whether a workflow is running; a [HistoryReader] may be one.
+// A RunReader says whether a workflow is running that another one started; a [HistoryReader] may be one.
 type RunReader interface {
-	Open(ctx context.Context, workflowID string) (bool, error)
+	IsChild(ctx context.Context, workflowID, parent string) (bool, error)
 }

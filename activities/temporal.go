@@ -87,15 +87,16 @@ var _ HistoryReader = History{}
 
 var _ RunReader = History{}
 
-// Open implements [RunReader].
-func (h History) Open(ctx context.Context, workflowID string) (bool, error) {
+// IsChild implements [RunReader]. A session that was resumed has no parent.
+func (h History) IsChild(ctx context.Context, workflowID, parent string) (bool, error) {
 	d, err := h.Service.DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
 		Namespace: h.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID}})
 	var unknown *serviceerror.NotFound
 	if errors.As(err, &unknown) {
 		return false, nil
 	}
-	return d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, err
+	info := d.GetWorkflowExecutionInfo()
+	return info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && info.GetParentExecution().GetWorkflowId() == parent, err
 }
 
 // historyPages bounds how far back a history is searched.

@@ -138,8 +138,27 @@ func (c *Client) IsOwnedBy(ctx context.Context, id, owner string) (bool, error) 
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("agent %s: %w", owner, err)
+	case !slices.Contains(s.Children, id):
+		return false, nil
 	}
-	return slices.Contains(s.Children, id), nil
+	return c.knows(ctx, id, owner)
+}
+
+// knows reports whether a child is alive and still its parent's: a parent may not have noticed that it was terminated, and
+// resumed as nobody's.
+func (c *Client) knows(ctx context.Context, id, parent string) (bool, error) {
+	var s signals.State
+	run, err := c.Backend.Describe(ctx, id)
+	if err == nil && run.Open {
+		err = c.Backend.Query(ctx, id, signals.QueryState, nil, &s)
+	}
+	if errors.Is(err, ErrUnknownAgent) { // it is being started
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("agent %s: %w", id, err)
+	}
+	return run.Open && s.Parent == parent, nil
 }
 
 // codeExists is how a birth is refused whose session is there already. See spec §7.3.

@@ -169,6 +169,9 @@ func listed(info *workflowpb.WorkflowExecutionInfo) Listed {
 	read(attrs[signals.AttrParent], &l.Parent)
 	read(attrs[signals.AttrTurn], &l.Turn)
 	read(info.GetMemo().GetFields()[signals.MemoMetadata], &l.Metadata)
+	if l.Parent == "" { // before its first transition, or where the attributes are not registered
+		l.Parent = info.GetParentExecution().GetWorkflowId()
+	}
 	return l
 }
 

@@ -270,8 +270,8 @@ func (s Spawn) normal() (Spawn, error) {
 	switch {
 	case s.ID != "" && !session.ValidID(s.ID):
 		return s, fmt.Errorf("%s: id must be 1–200 characters without control characters", SpawnChild)
-	case c.Parent != "" || c.Owned || c.Reports:
-		return s, fmt.Errorf("%s: create.parent, owned and reports are set by the parent itself: leave them out", SpawnChild)
+	case c.Parent != "" || c.Owned || c.Reports || c.Bond != "":
+		return s, fmt.Errorf("%s: create.parent, owned, reports and bond are set by the parent itself: leave them out", SpawnChild)
 	case c.Resume != nil || c.Fork != nil:
 		return s, fmt.Errorf("%s: a child is a new session: resume and fork are no part of it", SpawnChild)
 	}

@@ -264,3 +264,51 @@ func ExampleDecodeSend() {
 	// hello next-turn <nil>
 	//   followup: the payload is not what the act takes: invalid character 'h' looking for beginning of value
 }
+
+func TestDecodeSpawn(t *testing.T) {
+	t.Parallel()
+	first := &signals.Send{Text: "look", Target: session.NextTurn, Wakeup: true}
+	tests := []struct {
+		name, raw string
+		want      signals.Spawn
+		err       string
+	}{
+		{"a plain string is the first message", `"look"`, signals.Spawn{Create: signals.Create{First: first}}, ""},
+		{"an object", `{"id":"k","follows":true,"create":{"definition":"kid","first":{"text":"look"}}}`,
+			signals.Spawn{ID: "k", Follows: true, Create: signals.Create{Definition: "kid", First: first}}, ""},
+		{"nothing is a child like its parent that waits", ``, signals.Spawn{}, ""},
+		{"a first message without a body", `{"create":{"first":{}}}`, signals.Spawn{}, "spawn: create.first: followup: set exactly one of text, content and body (0 are set)"},
+		{"an empty string", `""`, signals.Spawn{}, "create.first: followup: set exactly one"},
+		{"a number", `7`, signals.Spawn{}, "spawn: the payload is not what the act takes: json: cannot unmarshal number"},
+		{"cut off", `{"create":`, signals.Spawn{}, "unexpected end"},
+		{"an id that is none", `{"id":"a\u0000b"}`, signals.Spawn{}, "spawn: id must be 1–200 characters"},
+		{"another parent", `{"create":{"parent":"p"}}`, signals.Spawn{}, "set by the parent itself: leave them out"},
+		{"a bond of one's own", `{"create":{"bond":"1.child-1"}}`, signals.Spawn{}, "set by the parent itself: leave them out"},
+		{"a session that is there already", `{"create":{"resume":{}}}`, signals.Spawn{}, "a child is a new session"},
+		{"a long title", `{"create":{"title":"` + strings.Repeat("x", signals.MaxCreate) + `"}}`, signals.Spawn{}, "more than 16384"},
+		{"not text", "\"\xff\"", signals.Spawn{}, "not valid UTF-8"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := signals.DecodeSpawn([]byte(tt.raw))
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got)
+		})
+	}
+}
+
+func TestDecodeChildNews(t *testing.T) {
+	t.Parallel()
+	got, err := signals.DecodeChildNews([]byte(`{"id":"k","bond":"1.child-1","hash":"ab","count":7}`))
+	require.NoError(t, err)
+	require.Equal(t, signals.ChildNews{ID: "k", Bond: "1.child-1", Hash: "ab", Count: 7}, got)
+	for _, raw := range []string{``, `{}`, `"k"`, `[]`} {
+		_, err := signals.DecodeChildNews([]byte(raw))
+		require.Error(t, err, raw)
+	}
+}

@@ -89,6 +89,7 @@ type Create struct {
 
 	First    *Send             `json:"first,omitempty"`    // a followup that comes with the birth
 	Owned    bool              `json:"owned,omitempty"`    // Parent started it, owns it and is told of its end
+	Bond     string            `json:"bond,omitempty"`     // by which Parent knows this incarnation
 	Reports  bool              `json:"reports,omitempty"`  // and is told each time that it is idle
 	Params   json.RawMessage   `json:"params,omitempty"`   // an object for prompt parts, gates, hooks and tools
 	Sections []Section         `json:"sections,omitempty"` // of the system prompt, for this agent alone
@@ -148,11 +149,13 @@ type Cancel struct {
 	KeepInbox bool           `json:"keepInbox,omitempty"`
 	By        string         `json:"by,omitempty"`
 	Text      string         `json:"text,omitempty"`
+	Bond      string         `json:"bond,omitempty"` // of a parent: only the child that it started is meant, see Create
 }
 
 // Dispose ends the agent. See spec §6.3.
 type Dispose struct {
 	RequestID string `json:"requestId,omitempty"`
+	Bond      string `json:"bond,omitempty"` // of a parent: only the child that it started is meant, see Create
 }
 
 // Remove discards a pending message. See spec §3.3.
@@ -199,6 +202,7 @@ type Spawn struct {
 // ChildNews is what a child tells the agent that owns it.
 type ChildNews struct {
 	ID     string `json:"id"`     // session of the child
+	Bond   string `json:"bond"`   // that it was created with; without it nobody is heard
 	Closed bool   `json:"closed"` // else idle
 	Hash   string `json:"hash,omitempty"`
 	Count  int64  `json:"count"` // events of its log in the store

@@ -22,19 +22,19 @@ func ptr[T any](v T) *T { return &v }
 // wire holds one value of every wire type, with every field set.
 var wire = []any{
 	signals.Create{Definition: "assistant", Title: "Review", Provider: "anthropic", Model: "claude-sonnet-4-5", ReasoningEffort: "high",
-		MaxTokens: 4096, CWD: "/srv", Parent: "parent-1", First: &send, Owned: true, Reports: true, Params: json.RawMessage(`{"repo":"x"}`), Sections: []signals.Section{section},
+		MaxTokens: 4096, CWD: "/srv", Parent: "parent-1", First: &send, Owned: true, Bond: "1.child-7", Reports: true, Params: json.RawMessage(`{"repo":"x"}`), Sections: []signals.Section{section},
 		Tools: &filter, Queue: "gpu", Metadata: map[string]string{"team": "blue"}, Resume: &signals.Resume{RunID: "run-1"}, Fork: &signals.Fork{Session: "sess-0", At: 22}},
 	signals.Resume{RunID: "run-1"}, signals.Fork{Session: "sess-0", At: 22},
 	send,
-	signals.Cancel{RequestID: "r1", Cause: &session.Cause{Kind: session.CauseHook, Reason: "budget"}, KeepInbox: true, By: "ops", Text: "too slow"},
-	signals.Dispose{RequestID: "r1"},
+	signals.Cancel{RequestID: "r1", Cause: &session.Cause{Kind: session.CauseHook, Reason: "budget"}, KeepInbox: true, By: "ops", Text: "too slow", Bond: "1.child-7"},
+	signals.Dispose{RequestID: "r1", Bond: "1.child-7"},
 	signals.Remove{RequestID: "r1", ID: "m1"},
 	signals.Replace{RequestID: "r1", ID: "m1", With: signals.Send{ID: "m2", Text: "better"}},
 	signals.Clear{RequestID: "r1"},
 	signals.Decision{RequestID: "r1", ID: "2.1.c2", By: "ops", Reason: "fine"},
 	signals.Maintain{RequestID: "r1", Task: "compact", Args: json.RawMessage(`{"keep":2}`)},
 	signals.Spawn{RequestID: "r1", ID: "child-1", Create: signals.Create{Definition: "assistant", First: &signals.Send{Text: "look"}}, Follows: true},
-	signals.ChildNews{ID: "child-1", Closed: true, Hash: "ab", Count: 34},
+	signals.ChildNews{ID: "child-1", Bond: "1.child-7", Closed: true, Hash: "ab", Count: 34},
 	section,
 	filter,
 	signals.Configure{RequestID: "r1", Title: signals.To("New"), Provider: signals.To("openai"), Model: signals.To("gpt"), ReasoningEffort: signals.Back[string](),
@@ -131,6 +131,7 @@ func TestTheNamesAreFixed(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"followup", "steer", "inject", "send", "cancel", "dispose", "inbox.remove", "inbox.replace", "inbox.clear", "batch",
 		"approve", "deny", "maintain", "spawn", "configure"}, signals.Acts)
+	require.Equal(t, "child", signals.ChildSays)
 	require.Equal(t, "EverturnAgent everturn state whenIdle log message", strings.Join([]string{signals.WorkflowType, signals.DefaultTaskQueue,
 		signals.QueryState, signals.QueryWhenIdle, signals.QueryLog, signals.QueryMessage}, " "))
 	require.Equal(t, "AgentStatus AgentDefinition AgentModel AgentTurn AgentParent AgentWaiting", strings.Join([]string{signals.AttrStatus,

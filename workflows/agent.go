@@ -47,6 +47,7 @@ type agent struct {
 	cancels   map[string]workflow.CancelFunc // of running effects, by id; only looked up
 	slots     map[string]*slot               // of waiting updates, by ref; only looked up
 	starts    map[string]workflow.Future     // of children that this run started, by effect; only looked up
+	said      map[string]workflow.Future     // what an agent was told last, by its id; only looked up
 	open      int                            // effects whose answer is still to come
 	refs      int
 	seat      string // the run that the driver works for; see setBack
@@ -62,7 +63,7 @@ type agent struct {
 func newAgent(ctx workflow.Context, start Start) *agent {
 	free, _ := workflow.NewDisconnectedContext(ctx)
 	return &agent{ctx: free, seat: workflow.GetInfo(ctx).OriginalRunID, queue: queueOf(ctx), cancels: map[string]workflow.CancelFunc{}, slots: map[string]*slot{},
-		starts: map[string]workflow.Future{}}
+		starts: map[string]workflow.Future{}, said: map[string]workflow.Future{}}
 }
 
 // run feeds the driver until the agent ends or moves to a new run.
@@ -127,7 +128,7 @@ func (a *agent) begin(start Start) {
 func StateOf(id string, c signals.Create) driver.State {
 	s := driver.State{Session: id, Definition: c.Definition, Title: c.Title, Parent: c.Parent, Epoch: EpochOf(c)}
 	if c.Owned {
-		s.Owner, s.Reports = c.Parent, c.Reports && c.Parent != ""
+		s.Owner, s.Bond, s.Reports = c.Parent, c.Bond, c.Reports && c.Parent != ""
 	}
 	return s
 }
@@ -207,14 +208,19 @@ func (a *agent) refuse(i item, err error) {
 	a.tap("agent/refused", receipt)
 }
 
-// end closes the run after the agent was disposed or could not be born.
+// end closes the run after the agent was disposed or could not be born. While the owner is told, callers still come, and
+// are answered.
 func (a *agent) end() (driver.Summary, error) {
-	for i, ok := a.next(); ok && a.stillborn == nil; i, ok = a.next() {
-		a.feed(i)
-	}
-	told := func() bool { return a.open == 0 || a.stillborn != nil } // the owner, of the end
-	if err := workflow.Await(a.ctx, func() bool { return told() && a.waiters == 0 && workflow.AllHandlersFinished(a.ctx) }); err != nil {
-		return driver.Summary{}, err
+	more := func() bool { return a.stillborn == nil && a.queue.ready(false) }
+	told := func() bool { return a.open == 0 || a.stillborn != nil }
+	over := func() bool { return told() && a.waiters == 0 && workflow.AllHandlersFinished(a.ctx) }
+	for more() || !over() {
+		if err := workflow.Await(a.ctx, func() bool { return more() || over() }); err != nil {
+			return driver.Summary{}, err
+		}
+		for i, ok := a.next(); ok && a.stillborn == nil; i, ok = a.next() {
+			a.feed(i)
+		}
 	}
 	switch {
 	case a.stillborn != nil:

@@ -1,6 +1,9 @@
 package workflows
 
 import (
+	"encoding/json"
+	"errors"
+
 	"github.com/everturn/everturn/internal/driver"
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/session"
@@ -19,7 +22,7 @@ func (a *agent) startChild(e driver.StartChild) {
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		StaticSummary:         short("child of " + a.driver.State().Session),
 	})
-	child := workflow.ExecuteChildWorkflow(ctx, WorkflowType, e.Create)
+	child := workflow.ExecuteChildWorkflow(ctx, WorkflowType, createOf(e))
 	a.starts[e.ID] = child.GetChildWorkflowExecution()
 	a.await("child", e.ID, func(ctx workflow.Context) driver.Input {
 		if err := a.starts[e.ID].Get(ctx, nil); err != nil {
@@ -28,6 +31,26 @@ func (a *agent) startChild(e driver.StartChild) {
 		a.awaitEnd(e.ID, child)
 		return driver.ChildStarted{ID: e.ID}
 	})
+}
+
+// createOf is what a child is created with, and the bond between the two.
+func createOf(e driver.StartChild) json.RawMessage {
+	c, err := CreateOf(e)
+	if err != nil {
+		return e.Create // the child says what is wrong with it
+	}
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return e.Create
+	}
+	return raw
+}
+
+// CreateOf is what a child is created with, and the bond between the two.
+func CreateOf(e driver.StartChild) (c signals.Create, err error) {
+	err = json.Unmarshal(e.Create, &c)
+	c.Bond = e.Bond
+	return c, err
 }
 
 // awaitEnd does not keep a rollover waiting: the next run looks by itself.
@@ -48,17 +71,37 @@ func startFailure(err error) string {
 	return work.CodeUnknown
 }
 
-// tellChild signals a child, as soon as it is started. One that cannot be signalled is gone.
-func (a *agent) tellChild(e driver.TellChild) {
+// say tells another agent something, after all that it was told before: two signals on their way at the same time may
+// overtake each other.
+func (a *agent) say(name, to string, tell func(workflow.Context)) {
 	a.open++
-	workflow.GoNamed(a.ctx, "tell "+e.Child, func(ctx workflow.Context) {
-		defer func() { a.open-- }()
+	before := a.said[to]
+	said, done := workflow.NewFuture(a.ctx)
+	a.said[to] = said
+	workflow.GoNamed(a.ctx, name, func(ctx workflow.Context) {
+		if before != nil {
+			_ = before.Get(ctx, nil) // it says nothing
+		}
+		tell(ctx)
+		a.open--
+		done.SetValue(nil)
+	})
+}
+
+// tellChild signals a child, as soon as it is started. One that is not there to be signalled is gone.
+func (a *agent) tellChild(e driver.TellChild) {
+	a.say("tell "+e.Child, e.Child, func(ctx workflow.Context) {
 		if started := a.starts[e.ID]; started != nil && started.Get(ctx, nil) != nil {
 			return // it says so itself
 		}
 		name, payload := TellingOf(e)
-		if err := workflow.SignalExternalWorkflow(ctx, e.Child, "", name, payload).Get(ctx, nil); err != nil {
-			a.queue.push(item{input: driver.ChildClosed{ID: e.ID, Message: cause(err).Error()}})
+		err := workflow.SignalExternalWorkflow(ctx, e.Child, "", name, payload).Get(ctx, nil)
+		var unknown *temporal.UnknownExternalWorkflowExecutionError
+		switch {
+		case errors.As(err, &unknown):
+			a.queue.push(item{input: driver.ChildClosed{ID: e.ID, Message: "it is not there"}})
+		case err != nil:
+			workflow.GetLogger(ctx).Warn("child not told", "child", e.Child, "act", e.Act, "error", err)
 		}
 	})
 }
@@ -66,15 +109,15 @@ func (a *agent) tellChild(e driver.TellChild) {
 // TellingOf is what a child is told, as a signal.
 func TellingOf(e driver.TellChild) (name string, payload any) {
 	if e.Act == driver.ActDispose {
-		return signals.DisposeAgent, signals.Dispose{}
+		return signals.DisposeAgent, signals.Dispose{Bond: e.Bond}
 	}
-	return signals.CancelTurn, signals.Cancel{Cause: &session.Cause{Kind: session.CauseParent}, KeepInbox: e.KeepInbox}
+	return signals.CancelTurn, signals.Cancel{Cause: &session.Cause{Kind: session.CauseParent}, KeepInbox: e.KeepInbox, Bond: e.Bond}
 }
 
 // lookAtChild asks the server whether a child is still there. Who cannot say will be asked again.
 func (a *agent) lookAtChild(e driver.LookAtChild) {
 	ctx := workflow.WithActivityOptions(a.ctx, lookOptions(e.Child))
-	f := workflow.ExecuteActivity(ctx, work.Look, work.LookIn{Session: e.Child})
+	f := workflow.ExecuteActivity(ctx, work.Look, work.LookIn{Session: e.Child, Parent: a.driver.State().Session})
 	a.await("look", e.ID, func(ctx workflow.Context) driver.Input {
 		var out work.LookOut
 		if err := f.Get(ctx, &out); err != nil {
@@ -86,10 +129,8 @@ func (a *agent) lookAtChild(e driver.LookAtChild) {
 
 // tellParent signals the owner before the run ends; one that is gone needs to know nothing.
 func (a *agent) tellParent(e driver.TellParent) {
-	a.open++
 	news := NewsOf(a.driver.State().Session, e)
-	workflow.GoNamed(a.ctx, "tell the parent", func(ctx workflow.Context) {
-		defer func() { a.open-- }()
+	a.say("tell the parent", e.Parent, func(ctx workflow.Context) {
 		if err := workflow.SignalExternalWorkflow(ctx, e.Parent, "", signals.ChildSays, news).Get(ctx, nil); err != nil {
 			workflow.GetLogger(ctx).Info("parent not told", "parent", e.Parent, "error", err)
 		}
@@ -98,5 +139,5 @@ func (a *agent) tellParent(e driver.TellParent) {
 
 // NewsOf is what a parent is told, as a signal.
 func NewsOf(child string, e driver.TellParent) signals.ChildNews {
-	return signals.ChildNews{ID: child, Closed: e.Closed, Hash: e.Head.Hash, Count: e.Head.Count}
+	return signals.ChildNews{ID: child, Bond: e.Bond, Closed: e.Closed, Hash: e.Head.Hash, Count: e.Head.Count}
 }

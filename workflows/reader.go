@@ -74,7 +74,7 @@ func (r Reader) Input(act string, raw json.RawMessage, ref string) (driver.Input
 	case signals.Cancel:
 		return cancelAsked(ref, p), nil
 	case signals.Dispose:
-		return driver.DisposeAsked{Ref: ref, Request: p.RequestID}, nil
+		return driver.DisposeAsked{Ref: ref, Request: p.RequestID, Bond: p.Bond}, nil
 	case signals.Remove:
 		return driver.Removed{Ref: ref, Request: p.RequestID, ID: p.ID}, nil
 	case signals.Replace:
@@ -86,7 +86,7 @@ func (r Reader) Input(act string, raw json.RawMessage, ref string) (driver.Input
 	case signals.Spawn:
 		return r.spawned(ref, p)
 	case signals.ChildNews:
-		return driver.ChildTold{Child: p.ID, Closed: p.Closed, Head: work.Head{Hash: p.Hash, Count: p.Count}}, nil
+		return driver.ChildTold{Child: p.ID, Bond: p.Bond, Closed: p.Closed, Head: work.Head{Hash: p.Hash, Count: p.Count}}, nil
 	case signals.Maintain:
 		return driver.MaintainAsked{Ref: ref, Request: p.RequestID, Task: p.Task, Args: p.Args}, nil
 	case signals.Configure:
@@ -97,7 +97,7 @@ func (r Reader) Input(act string, raw json.RawMessage, ref string) (driver.Input
 }
 
 func cancelAsked(ref string, c signals.Cancel) driver.Input {
-	return driver.CancelAsked{Ref: ref, Request: c.RequestID, Cause: *c.Cause, KeepInbox: c.KeepInbox, Via: driver.ViaAPI, By: c.By, Text: c.Text}
+	return driver.CancelAsked{Ref: ref, Request: c.RequestID, Cause: *c.Cause, KeepInbox: c.KeepInbox, Via: driver.ViaAPI, By: c.By, Text: c.Text, Bond: c.Bond}
 }
 
 func (r Reader) sent(ref string, s signals.Send) (driver.Input, error) {

@@ -36,6 +36,9 @@ func (a *app) createCmd() *cobra.Command {
 			if err := r.create(&o); err != nil {
 				return err
 			}
+			if o.CancelWithParent && o.Parent == "" {
+				return fail(exitUsage, errors.New("--cancel-with-parent needs --parent"))
+			}
 			s, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
@@ -56,16 +59,19 @@ func (a *app) createCmd() *cobra.Command {
 	f.StringVar(&o.Provider, "provider", "", "overrides the definition's")
 	f.StringVar(&o.Model, "model", "", "overrides the definition's")
 	f.StringVar(&o.ReasoningEffort, "effort", "", "reasoning effort, as the provider names it")
+	f.StringVar(&o.Parent, "parent", "", "id of the live agent that starts this one and owns it")
+	f.BoolVar(&o.CancelWithParent, "cancel-with-parent", false, "a cancel of the parent's work cancels this agent's")
 	f.IntVar(&tokens, "max-tokens", 0, "output limit per request; without it the definition's or the route's")
 	r.flags(f)
 	return cmd
 }
 
 func (a *app) listCmd() *cobra.Command {
-	return &cobra.Command{
+	var roots bool
+	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List agents, newest first",
-		Example: "  starter list\n  starter list --json",
+		Example: "  starter list\n  starter list --roots --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := a.connect(cmd.Context())
@@ -74,9 +80,13 @@ func (a *app) listCmd() *cobra.Command {
 			}
 			table := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
 			if !a.json {
-				fmt.Fprintln(table, "ID\tSTATUS\tTURNS\tDEFINITION\tMODEL\tSTARTED")
+				fmt.Fprintln(table, "ID\tSTATUS\tTURNS\tDEFINITION\tMODEL\tSTARTED\tPARENT")
 			}
-			for l, err := range s.agents.List(cmd.Context()) {
+			all := s.agents.List
+			if roots {
+				all = s.agents.Roots
+			}
+			for l, err := range all(cmd.Context()) {
 				if err != nil {
 					return err
 				}
@@ -86,11 +96,14 @@ func (a *app) listCmd() *cobra.Command {
 					}
 					continue
 				}
-				fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", l.ID, statusText(l), l.Turn, l.Definition, l.Model, l.Started.Local().Format(time.DateTime))
+				fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", l.ID, statusText(l), l.Turn, l.Definition, l.Model,
+					l.Started.Local().Format(time.DateTime), l.Parent)
 			}
 			return table.Flush()
 		},
 	}
+	cmd.Flags().BoolVar(&roots, "roots", false, "without agents that another one started")
+	return cmd
 }
 
 // statusText says in one word what an agent does, and in another what it waits for.
@@ -171,6 +184,12 @@ func stateText(s signals.State) string {
 	}
 	if s.Changing {
 		b.WriteString("\nchange:   other recorded data goes for the next turn")
+	}
+	if s.Parent != "" {
+		fmt.Fprintf(&b, "\nparent:   %s", s.Parent)
+	}
+	if len(s.Children) > 0 {
+		fmt.Fprintf(&b, "\nchildren: %s", strings.Join(s.Children, ", "))
 	}
 	if s.WaitingFor != "" {
 		fmt.Fprintf(&b, "\nwaits:    for %s", s.WaitingFor)

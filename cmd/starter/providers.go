@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/llm/anthropic"
@@ -22,6 +23,9 @@ type route struct {
 
 // assistant is the definition that the program itself brings.
 const assistant = "assistant"
+
+// helper is what the assistant can hand a task to; it cannot delegate itself.
+const helper = "helper"
 
 // The default models of the providers; EVERTURN_MODEL overrides them.
 const (
@@ -106,8 +110,14 @@ func (a *app) definitions(r route, blobs builtin.Blobs) ([]*plugin.Definition, e
 	if err != nil {
 		return nil, err
 	}
+	all = append(all, builtin.ReadArtifact(blobs))
+	delegate, err := builtin.Delegate([]builtin.Kind{{Definition: helper, Description: "works on one task of its own with the same tools"}},
+		builtin.DelegateOptions{})
+	if err != nil {
+		return nil, err
+	}
 	main := &plugin.Definition{
-		Name: assistant, Provider: r.provider, Model: r.model, Tools: append(all, builtin.ReadArtifact(blobs)),
+		Name: assistant, Provider: r.provider, Model: r.model, Tools: append(slices.Clone(all), delegate),
 		Compaction: &plugin.Compaction{}, Approval: &plugin.Approval{},
 		Sections: []plugin.Section{
 			{Name: "identity", Order: -100, Text: "You are a helpful assistant that works for as long as it takes. Your process may be restarted at any moment without you noticing; people may send you messages while you work."},
@@ -119,7 +129,11 @@ func (a *app) definitions(r route, blobs builtin.Blobs) ([]*plugin.Definition, e
 			return nil, fail(exitUsage, err)
 		}
 	}
-	return []*plugin.Definition{main, golden}, nil
+	second := *main
+	second.Name, second.Tools = helper, all
+	second.Sections = append(slices.Clone(main.Sections), plugin.Section{Name: "task", Order: 50,
+		Text: "Another agent gave you a task. Your last answer is all that it will read: let it be complete."})
+	return []*plugin.Definition{main, &second, golden}, nil
 }
 
 // workspace is the folder that the file tools are confined to.

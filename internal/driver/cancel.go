@@ -8,7 +8,7 @@ import (
 
 // onCancel applies a cancel to the current activity. See spec §3.4, §5.
 func (d *Driver) onCancel(in CancelAsked) {
-	if d.seen(in.Ref, in.Request, "") {
+	if d.seen(in.Ref, in.Request, "") || d.stranger(in.Ref, in.Bond) {
 		return
 	}
 	if !known(in.Cause.Kind) {
@@ -20,9 +20,12 @@ func (d *Driver) onCancel(in CancelAsked) {
 		in.Cause = session.Cause{Kind: session.CauseUser}
 	}
 	d.remember(in.Request)
-	if d.state.Active() {
+	switch s := d.state; {
+	case in.Via == ViaNative && s.Owner != "": // who has a parent is ended by it, see architecture A3.9
+		d.dispose(true)
+	case s.Active():
 		d.cancel(in)
-	} else { // D6: a complete no-op
+	default: // D6: a complete no-op
 		d.idleHit(in)
 	}
 	d.reply(in.Ref, Receipt{Disposition: Done})

@@ -229,7 +229,7 @@ func checkChildren(s *State) error {
 	for _, c := range s.Children {
 		watched := c.Look != "" || !c.Blind
 		err := first(
-			law(c.ID != s.Session && !ids[c.ID] && c.Effect != "", "it is there twice, or nothing started it"),
+			law(c.ID != s.Session && !ids[c.ID] && c.Effect != "" && c.Bond != "", "it is there twice, or nothing started it"),
 			law(implies(c.Ref != "" || !c.Live, !c.Blind), "its start was lost"),
 			law(implies(c.Call != "", c.Follows && !c.Leaving && watched), "nobody would tell that it is gone"),
 			law(implies(c.Leaving, watched), "nobody would tell that it has left"),

@@ -47,8 +47,9 @@ func (d *Driver) noChild(c work.Spawn) (code, why string) {
 
 func (d *Driver) spawn(c work.Spawn, as Child) {
 	as.ID, as.Effect = c.ID, d.effectID("child")
+	as.Bond = fmt.Sprintf("%d.%s", d.state.Epoch, as.Effect) // it stays, also after a reset
 	d.state.Children = append(d.state.Children, as)
-	d.effect(StartChild{ID: as.Effect, Child: as.ID, Create: c.Create})
+	d.effect(StartChild{ID: as.Effect, Child: as.ID, Bond: as.Bond, Create: c.Create})
 }
 
 // child finds one of the agent's children.
@@ -97,7 +98,7 @@ func (d *Driver) welcome(c *Child, r Receipt) {
 func (d *Driver) onChildTold(in ChildTold) {
 	c := d.child(func(c *Child) bool { return c.ID == in.Child })
 	switch {
-	case c == nil: // it is nobody's, or not any more
+	case c == nil || in.Bond != c.Bond: // it is nobody's, or not any more, or somebody says so who is not it
 	case in.Closed:
 		d.forget(c, "the child agent was disposed of before it answered")
 	case c.Call != "":
@@ -131,7 +132,7 @@ func (d *Driver) leave(c *Child) {
 		return
 	}
 	c.Leaving = true
-	d.effect(TellChild{ID: c.Effect, Child: c.ID, Act: ActDispose})
+	d.effect(TellChild{ID: c.Effect, Child: c.ID, Bond: c.Bond, Act: ActDispose})
 	d.watch(c)
 }
 
@@ -146,7 +147,7 @@ func (d *Driver) leaveAll() {
 func (d *Driver) cancelChildren(keepInbox bool) {
 	for i := range d.state.Children {
 		if c := &d.state.Children[i]; c.Follows && !c.Leaving {
-			d.effect(TellChild{ID: c.Effect, Child: c.ID, Act: ActCancel, KeepInbox: keepInbox})
+			d.effect(TellChild{ID: c.Effect, Child: c.ID, Bond: c.Bond, Act: ActCancel, KeepInbox: keepInbox})
 		}
 	}
 }

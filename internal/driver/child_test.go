@@ -128,6 +128,12 @@ func TestChildren(t *testing.T) {
 			cancel user
 			tells
 		`},
+		{"a stranger who speaks for a child is not heard, closed or not", delegated + `
+			child k idle stranger
+			calls delegated,finished
+			child k idle
+			calls running,finished
+		`},
 		{"a hook of the birth may start children", `
 			born acts=spawn:k
 			open child
@@ -154,6 +160,14 @@ func TestDelegatedCalls(t *testing.T) {
 		{"what becomes of the child after its answer is nothing to the call", delegated + `
 			child k idle
 			child k terminated
+			calls running,finished
+			tool c1 ok => TR(c1) TR(c2) SE
+		`},
+		{"a reset of the parent leaves child and call together", delegated + `
+			reset
+			child k idle stranger
+			calls delegated,finished
+			child k idle
 			calls running,finished
 			tool c1 ok => TR(c1) TR(c2) SE
 		`},
@@ -265,6 +279,36 @@ func TestTellingTheParent(t *testing.T) {
 			told
 			step ok => SS2.1 UM(b) CH×1 AM SE TE(completed)
 			told idle
+		`},
+		{"a native cancel disposes of an agent that has a parent", `
+			born owned
+			followup a => IS+(next-turn:a) TS1 IS-(next-turn:1)
+			cancel user native
+			step cancelled => CR(disposed) TE(aborted disposed)
+			told closed
+			closed canceled
+		`},
+		{"who owned an earlier incarnation can neither cancel nor dispose", `
+			born owned
+			followup a => IS+(next-turn:a) TS1 IS-(next-turn:1)
+			cancel parent bond=1.child-9
+			receipt refused INVALID
+			dispose bond=1.child-9
+			receipt refused INVALID
+			step ok => SS1.1 UM(a) RH(initial) RC CH×1 AM SE TE(completed)
+			dispose bond=1.child-1
+			closed
+		`},
+		{"one that is being disposed of says only that it closes, when its own children are gone", `
+			born owned reports
+			spawn k
+			child k started
+			followup a => IS+(next-turn:a) TS1 IS-(next-turn:1)
+			dispose
+			step cancelled => CR(disposed) TE(aborted disposed)
+			told
+			child k closed
+			told closed
 		`},
 		{"one that does not report says that it closes", `
 			born owned

@@ -77,11 +77,21 @@ func childFailed(why string) work.ToolOut {
 		Error: &session.CodedError{Name: "ChildAgentError", Code: work.CodeChild}}
 }
 
+// stranger reports whether an act comes from the owner of another incarnation, and refuses it: this one has come to life
+// since as nobody's, or as somebody else's. See spec §6.2.
+func (d *Driver) stranger(ref, bond string) bool {
+	if bond == "" || bond == d.state.Bond {
+		return false
+	}
+	d.reply(ref, Receipt{Disposition: Refused, Code: RefusedInvalid, Message: "the agent is not the child, or not any more, of the one that asks"})
+	return true
+}
+
 // tellParent says to the agent that owns this one what has become of it. See architecture A3.13.
 func (d *Driver) tellParent(closed bool) {
 	s := d.state
 	if s.Owner == "" {
 		return
 	}
-	d.effect(TellParent{ID: fmt.Sprintf("told-%d", s.Generation), Parent: s.Owner, Closed: closed, Head: s.Log.Head})
+	d.effect(TellParent{ID: fmt.Sprintf("told-%d", s.Generation), Parent: s.Owner, Bond: s.Bond, Closed: closed, Head: s.Log.Head})
 }

@@ -6,6 +6,9 @@ import "github.com/everturn/everturn/session"
 // See spec §6.3.
 func (d *Driver) onDispose(in DisposeAsked) {
 	s := d.state
+	if d.stranger(in.Ref, in.Bond) {
+		return
+	}
 	if s.Phase == Closed || d.replies > 0 {
 		d.reply(in.Ref, Receipt{Disposition: Done})
 	} else if in.Ref != "" {
@@ -36,6 +39,7 @@ func (d *Driver) dispose(native bool) {
 // disposeIdle flushes and closes. A store that refuses does not keep the agent: the tail is still in the history.
 func (d *Driver) disposeIdle() bool {
 	s := d.state
+	s.Telling = false // the owner is told of the end
 	switch {
 	case s.Log.Lent != "":
 		return false
@@ -46,7 +50,7 @@ func (d *Driver) disposeIdle() bool {
 		d.leaveAll()
 		return false
 	}
-	s.Phase, s.Telling = Closed, false
+	s.Phase = Closed
 	d.tellParent(true)
 	d.notify("agent/disposed", map[string]string{"session": s.Session})
 	d.notify("session/disposed", map[string]string{"session": s.Session})

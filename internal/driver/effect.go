@@ -55,6 +55,7 @@ type StartMaintain struct {
 type StartChild struct {
 	ID     string
 	Child  string          // session
+	Bond   string          // what it names itself by, towards this agent
 	Create json.RawMessage // as package signals has it
 }
 
@@ -63,6 +64,7 @@ type StartChild struct {
 type TellChild struct {
 	ID    string
 	Child string
+	Bond  string // another incarnation of the session is not meant
 	Act   string // ActCancel, with cause parent, or ActDispose
 
 	KeepInbox bool // cancel
@@ -84,6 +86,7 @@ type LookAtChild struct {
 type TellParent struct {
 	ID     string
 	Parent string
+	Bond   string
 	Closed bool      // else idle
 	Head   work.Head // of the log in the store
 }

@@ -50,6 +50,7 @@ type CancelAsked struct {
 	Cause        session.Cause
 	KeepInbox    bool
 	Via          string // ViaAPI or ViaNative
+	Bond         string // see [DisposeAsked]
 	By, Text     string
 }
 
@@ -63,6 +64,7 @@ const (
 type DisposeAsked struct {
 	Ref, Request string
 	Native       bool
+	Bond         string // asked by the owner of that incarnation; empty: by anybody
 }
 
 // Batch applies several acts before the driver advances. See architecture D24.
@@ -155,6 +157,7 @@ type ChildFailed struct {
 // ChildTold is what a child says of itself: it is idle, with its log in the store up to Head, or closed.
 type ChildTold struct {
 	Child  string // session
+	Bond   string // of the [StartChild] that it owes its life to
 	Closed bool
 	Head   work.Head
 }

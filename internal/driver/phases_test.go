@@ -279,7 +279,7 @@ func (w *world) inputOf(kind string, ids map[string]string) []Input {
 	case "ChildFailed":
 		return answer("child", func(id string) Input { return ChildFailed{ID: id, Code: "X"} })
 	case "ChildTold":
-		return []Input{ChildTold{Child: "k", Closed: true}}
+		return []Input{ChildTold{Child: "k", Bond: w.bondOf("k"), Closed: true}}
 	case "ChildClosed":
 		for _, k := range w.kids {
 			if !k.blind {

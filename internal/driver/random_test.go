@@ -249,7 +249,7 @@ func (w *walker) anyKid() {
 	}
 	k := w.kids[w.r.IntN(len(w.kids))]
 	if w.chance(2) {
-		w.feed(ChildTold{Child: k.id, Head: work.Head{Hash: "h", Count: 9}})
+		w.feed(ChildTold{Child: k.id, Bond: w.bond(k.start), Head: work.Head{Hash: "h", Count: 9}})
 		return
 	}
 	w.childEnds(k, w.chance(2))
@@ -293,6 +293,9 @@ func (w *walker) answer() {
 	r := w.open[w.r.IntN(len(w.open))]
 	switch e := r.effect.(type) {
 	case StartSetup:
+		if w.chance(3) {
+			w.state().Owner, w.state().Bond, w.state().Reports = "p", "1.child-1", w.chance(2)
+		}
 		w.bornAs(work.SetupOut{Manifest: w.anyManifest(), Acts: w.anyActs()})
 	case StartHook:
 		w.answerHook(r)
@@ -534,7 +537,7 @@ func (w *walker) drain() {
 			if k.leaving || w.chance(3) {
 				w.childEnds(k, w.chance(2))
 			} else {
-				w.feed(ChildTold{Child: k.id, Head: work.Head{Hash: "h", Count: 9}})
+				w.feed(ChildTold{Child: k.id, Bond: w.bond(k.start), Head: work.Head{Hash: "h", Count: 9}})
 			}
 		case len(w.open) == 0 && slices.ContainsFunc(w.state().Calls, func(c Call) bool { return c.State == CallAsking }):
 			w.feed(w.anyDecision(w.ref()))

@@ -31,7 +31,7 @@ import (
 //	configure PATCH [req=R], configured SPEC [rerouted], configured refused
 //	hook ok|fail CODE [acts=…], task ok|fail CODE [writes=N] [acts=…]
 //	lost step|hook|task|tool ID cancelled|exhausted|unavailable
-//	spawn ID [follows] [req=R], child ID started|failed CODE|idle|closed|terminated|seen|gone
+//	spawn ID [follows] [req=R], child ID started|failed CODE|idle [stranger]|closed|terminated|seen|gone
 //	hold, release, persist, persist fail, timer KIND, wait MS, roll, resume, born [max=N] [start] [stop] [owned [reports]] [acts=…]
 //
 // and what must be seen:
@@ -340,7 +340,7 @@ func (w *world) act(line string) {
 		w.rollover()
 	case "born":
 		if a.has("owned") {
-			w.state().Owner, w.state().Reports = "p", a.has("reports")
+			w.state().Owner, w.state().Bond, w.state().Reports = "p", "1.child-1", a.has("reports")
 		}
 		w.bornAs(work.SetupOut{Acts: parseActs(a.list("acts")),
 			Manifest: work.Manifest{MaxParallel: a.num("max"), SessionStart: a.has("start"), TurnStopping: a.has("stop")}})
@@ -377,7 +377,7 @@ func (w *world) input(a words, ref string) Input {
 	case "clear":
 		return Cleared{Ref: ref, Request: req}
 	case "cancel":
-		c := CancelAsked{Ref: ref, Request: req, Cause: session.Cause{Kind: session.CauseUser}, KeepInbox: a.has("keep"), Via: ViaAPI}
+		c := CancelAsked{Ref: ref, Request: req, Cause: session.Cause{Kind: session.CauseUser}, KeepInbox: a.has("keep"), Via: ViaAPI, Bond: a.opts["bond"]}
 		for _, f := range a.plain[1:] {
 			if f != "keep" && f != "native" {
 				c.Cause = parseCause(f)
@@ -388,7 +388,7 @@ func (w *world) input(a words, ref string) Input {
 		}
 		return c
 	case "dispose":
-		return DisposeAsked{Ref: ref, Request: req, Native: a.has("native")}
+		return DisposeAsked{Ref: ref, Request: req, Native: a.has("native"), Bond: a.opts["bond"]}
 	case "grant", "deny":
 		return Decided{Ref: ref, Request: req, ID: a.at(1), Grant: a.at(0) == "grant", By: "somebody", Reason: a.at(2)}
 	case "configure":
@@ -547,7 +547,11 @@ func (w *world) childDoes(a words) {
 	case "failed":
 		w.feed(ChildFailed{ID: w.take("child").id, Code: a.at(3), Message: "no"})
 	case "idle":
-		w.feed(ChildTold{Child: id, Head: work.Head{Hash: "h", Count: 9}})
+		told := ChildTold{Child: id, Head: work.Head{Hash: "h", Count: 9}}
+		if a.at(3) != "stranger" {
+			told.Bond = w.bondOf(id)
+		}
+		w.feed(told)
 	case "closed", "terminated":
 		k := w.kid(func(k *kid) bool { return k.id == id })
 		require.NotNil(w.t, k, "%s\n%s", id, w.showPath())

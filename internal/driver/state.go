@@ -100,6 +100,7 @@ type State struct {
 	Maintenance *Maintenance `json:"maintenance,omitempty"` // the one that runs, or ran last
 
 	Owner    string  `json:"owner,omitempty"`   // the agent that started this one and is told of its end
+	Bond     string  `json:"bond,omitempty"`    // by which the owner knows this incarnation
 	Reports  bool    `json:"reports,omitempty"` // the owner is also told when this one is idle
 	Telling  bool    `json:"telling,omitempty"` // as soon as the log is flushed
 	Children []Child `json:"children,omitempty"`
@@ -132,7 +133,8 @@ type Call struct {
 // A Child is an agent that this one started and owns. See spec §6.4, architecture A3.13.
 type Child struct {
 	ID      string `json:"id"`                // its session
-	Effect  string `json:"fx"`                // that started it; it names this incarnation
+	Effect  string `json:"fx"`                // that started it
+	Bond    string `json:"bond"`              // names this incarnation between the two: an id may come to life again, see spec §6.2
 	Live    bool   `json:"live,omitempty"`    // it was started
 	Ref     string `json:"ref,omitempty"`     // the caller who waits for that
 	Follows bool   `json:"follows,omitempty"` // a cancel of this agent's work cancels it

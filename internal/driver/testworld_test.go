@@ -354,6 +354,26 @@ func (w *world) tellChild(e TellChild) {
 	w.tells = append(w.tells, e.Act+" "+e.Child)
 }
 
+// bond is what the child that an effect started says that it is.
+func (w *world) bond(start string) string {
+	for _, c := range w.state().Children {
+		if c.Effect == start {
+			return c.Bond
+		}
+	}
+	return ""
+}
+
+// bondOf is bond for one of the agent's children.
+func (w *world) bondOf(id string) string {
+	for _, c := range w.state().Children {
+		if c.ID == id {
+			return c.Bond
+		}
+	}
+	return ""
+}
+
 func (w *world) kid(which func(*kid) bool) *kid {
 	for _, k := range w.kids {
 		if which(k) {
@@ -379,7 +399,7 @@ func (w *world) childEnds(k *kid, byForce bool) {
 	}
 	w.ended[k.start] = true
 	if !byForce {
-		w.feed(ChildTold{Child: k.id, Closed: true})
+		w.feed(ChildTold{Child: k.id, Bond: w.bond(k.start), Closed: true})
 	}
 	if !k.blind {
 		w.feed(ChildClosed{ID: k.start, Message: "terminated"})

@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -39,7 +38,7 @@ func (e *Engine) family(a *agent, fx driver.Effect) bool {
 			e.push(a, item{Name: itemChildClosed, ID: fx.ID, Text: "it is not there"})
 		}
 	case driver.LookAtChild:
-		e.open(a, &effect{ID: fx.ID, Activity: work.Look, In: raw(work.LookIn{Session: fx.Child})})
+		e.open(a, &effect{ID: fx.ID, Activity: work.Look, In: raw(work.LookIn{Session: fx.Child, Parent: a.ID})})
 	case driver.TellParent:
 		_ = e.deliver(fx.Parent, item{Name: signals.ChildSays, Raw: raw(workflows.NewsOf(a.ID, fx))}) // who is gone needs to know nothing
 	default:
@@ -49,8 +48,8 @@ func (e *Engine) family(a *agent, fx driver.Effect) bool {
 }
 
 func (e *Engine) startChild(a *agent, fx driver.StartChild) {
-	var c signals.Create
-	if err := json.Unmarshal(fx.Create, &c); err != nil {
+	c, err := workflows.CreateOf(fx)
+	if err != nil {
 		e.push(a, item{Name: itemChildFailed, ID: fx.ID, Code: work.CodeUnknown, Text: err.Error()})
 		return
 	}
@@ -116,14 +115,14 @@ func childInput(i item) driver.Input {
 	}
 }
 
-// Open implements activities.RunReader.
-func (w *Worker) Open(_ context.Context, workflowID string) (bool, error) {
+// IsChild implements activities.RunReader.
+func (w *Worker) IsChild(_ context.Context, workflowID, parent string) (bool, error) {
 	e := w.engine
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_, err := e.live(workflowID)
+	a, err := e.live(workflowID)
 	if err != nil && !errors.Is(err, agents.ErrUnknownAgent) && !errors.Is(err, agents.ErrClosed) {
 		return false, fmt.Errorf("look at %s: %w", workflowID, err)
 	}
-	return err == nil, nil
+	return err == nil && a.By != nil && a.By.ID == parent, nil
 }

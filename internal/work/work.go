@@ -478,9 +478,10 @@ const (
 	SpillMissing = "STORE"
 )
 
-// LookIn asks whether an agent's workflow is still there.
+// LookIn asks whether the workflow of a child is still there: one that Parent started.
 type LookIn struct {
 	Session string `json:"session"`
+	Parent  string `json:"parent"`
 }
 
 // LookOut says it.
