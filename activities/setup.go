@@ -86,6 +86,9 @@ func (a *Activities) taken(id string, err error) error {
 	return a.refuse(work.ErrInvalidSpec, fmt.Errorf("session %s exists in this store already: %w", id, err))
 }
 
+// MaxDelegationDepth bounds how deep children of children go: agents that delegate to their like would go on for ever.
+const MaxDelegationDepth = 16
+
 // header is the immutable description of the session. See spec §2.2, §6.4.
 func (a *Activities) header(ctx context.Context, in work.SetupIn) (session.Header, error) {
 	h := session.Header{
@@ -104,7 +107,10 @@ func (a *Activities) header(ctx context.Context, in work.SetupIn) (session.Heade
 		return h, err
 	}
 	if err == nil {
-		h.DelegationDepth = parent.DelegationDepth + 1
+		if h.DelegationDepth = parent.DelegationDepth + 1; h.DelegationDepth > MaxDelegationDepth {
+			return h, a.refuse(work.ErrInvalidSpec, fmt.Errorf("the agent would be the child of a child, %d deep: at most %d are allowed (let an agent further up do the work)",
+				h.DelegationDepth, MaxDelegationDepth))
+		}
 		h.CWD = cmp.Or(h.CWD, parent.CWD)
 	}
 	return h, nil

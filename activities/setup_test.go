@@ -78,6 +78,10 @@ func TestSetupRefusesWhatCannotWork(t *testing.T) { // C-100, C-287
 		"taken id": {func(b *bench, in *work.SetupIn) {
 			_ = b.store.PutHeader(context.Background(), session.Header{Version: 1, ID: sess, CreatedAt: 1})
 		}, work.ErrInvalidSpec, "exists in this store already"},
+		"a child too deep": {func(b *bench, in *work.SetupIn) {
+			_ = b.store.PutHeader(context.Background(), session.Header{Version: 1, ID: "deep", ParentSession: "p", Origin: "subagent", DelegationDepth: MaxDelegationDepth})
+			in.Spec.Parent = "deep"
+		}, work.ErrInvalidSpec, "at most 16"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
