@@ -2,13 +2,14 @@
 # make test   every test, real processes included
 # make check  formatting, vet, static analysis, workflow determinism, race tests
 # make soak   random schedules for hours: ONLY=local|server|crashes|worlds for one kind, N=20000 for so many, FIRST=17 to begin there
+# make mutation   breaks the code on purpose, a fault at a time, and shows that the tests find each: ARGS="-only latch" for some
 # make help   this list
 
 GO      ?= go
 BIN     := $(CURDIR)/bin
 SERVER  := $(BIN)/devserver
 
-.PHONY: help run test unit server check soak conformance bench clean
+.PHONY: help run test unit server check soak mutation conformance bench clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -65,6 +66,9 @@ soak-server: server
 
 soak-worlds:
 	$(SOAK) '^TestInterleavings$$' ./internal/explore -args -soak
+
+mutation:
+	$(GO) run ./internal/mutation $(ARGS)
 
 clean:
 	rm -rf $(BIN)

@@ -63,7 +63,7 @@ var rules = map[string]string{
 
 	// Programs and tests of the whole.
 	"e2e/...": "everything", "bench/...": "everything", "conformance/...": "everything", "examples/...": "everything",
-	"deploy/...": "", "docs": "", "internal/imports": "",
+	"deploy/...": "", "docs": "", "internal/imports": "", "internal/mutation": "",
 }
 
 // foreign says which of others' packages only some of ours may import.

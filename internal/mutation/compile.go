@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/importer"
@@ -75,4 +76,18 @@ func (c *checker) compiles(f fault) (bool, error) {
 	config := types.Config{Importer: c.imports, Error: func(error) {}}
 	_, err = config.Check(module+f.pkg(), c.set, trees, nil)
 	return err == nil, nil
+}
+
+// all is an error if some of the faults are none.
+func (c *checker) all(faults []fault) error {
+	var errs []error
+	for _, f := range faults {
+		switch ok, err := c.compiles(f); {
+		case err != nil:
+			return err
+		case !ok:
+			errs = append(errs, fmt.Errorf("fault %q: %w", f.name, errCompile))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -79,11 +79,14 @@ func choose(ctx context.Context, root string, o options, out io.Writer) ([]fault
 	if err != nil {
 		return nil, err
 	}
-	lots, err := draws(root, o.seed)
+	compiler, err := newChecker(ctx, root)
 	if err != nil {
 		return nil, err
 	}
-	compiler, err := newChecker(ctx, root)
+	if err := compiler.all(faults); err != nil {
+		return nil, err
+	}
+	lots, err := draws(root, o.seed)
 	if err != nil {
 		return nil, err
 	}

@@ -6,20 +6,27 @@ import (
 	"strings"
 )
 
-// A tail keeps the end of what a test says.
+// A tail keeps the end of what a test says, and notices when a test has failed: there is no need to wait for the rest.
 type tail struct {
-	limit int
-	text  []byte
+	limit  int
+	text   []byte
+	failed func()
 }
 
 // Write never fails.
 func (t *tail) Write(p []byte) (int, error) {
+	seen := len(t.text) - len(failMark)
 	t.text = append(t.text, p...)
+	if bytes.Contains(t.text[max(0, seen):], failMark) {
+		t.failed()
+	}
 	if n := len(t.text) - t.limit; n > 0 {
 		t.text = append(t.text[:0], t.text[n:]...)
 	}
 	return len(p), nil
 }
+
+var failMark = []byte("--- FAIL: ")
 
 var (
 	failed = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)

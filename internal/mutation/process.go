@@ -52,7 +52,7 @@ func (b *bench) test(ctx context.Context, s *stage, binary string) (verdict, err
 	patience := s.patience()
 	ctx, cancel := context.WithTimeoutCause(ctx, patience+lastWord, errHangs)
 	defer cancel()
-	args := []string{"-test.short", "-test.failfast", "-test.count=1", "-test.timeout=" + patience.String()}
+	args := []string{"-test.v", "-test.short", "-test.failfast", "-test.count=1", "-test.timeout=" + patience.String()}
 	if s.run != "" {
 		args = append(args, "-test.run="+s.run)
 	}
@@ -60,7 +60,7 @@ func (b *bench) test(ctx context.Context, s *stage, binary string) (verdict, err
 	cmd.Dir = filepath.Join(b.root, s.pkg)
 	cmd.Env = append(os.Environ(), "GOMEMLIMIT="+strconv.FormatInt(b.memory/2, 10))
 	cmd.WaitDelay = time.Second
-	out := &tail{limit: 256 << 10}
+	out := &tail{limit: 256 << 10, failed: func() { _ = cmd.Process.Kill() }}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		return verdict{}, err

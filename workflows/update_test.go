@@ -1,0 +1,105 @@
+package workflows_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+)
+
+// An update is a signal with a receipt: on return the insert is in the log. See spec §3.1.1.
+func TestAnUpdateIsAnsweredWithItsReceipt(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	var first, again, wrong *update
+	p.after(time.Second, func() { first = p.update("followup", signals.Send{ID: "a", Text: "a", RequestID: "r"}) })
+	p.after(2*time.Second, func() { again = p.update("followup", signals.Send{ID: "a", Text: "a", RequestID: "r"}) })
+	p.after(3*time.Second, func() { wrong = p.update("followup", signals.Send{ID: "a"}) })
+	p.after(4*time.Second, func() { p.signal("dispose", `{}`) })
+	p.run()
+	require.NoError(t, p.env.GetWorkflowError())
+	require.Equal(t, signals.Started, first.receipt.Disposition)
+	require.Zero(t, *first.receipt.Seq)
+	require.Equal(t, signals.Duplicate, again.receipt.Disposition)
+	require.False(t, wrong.done, "what is wrong costs nothing")
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, wrong.rejected, &app)
+	require.Equal(t, signals.ErrInvalid, app.Type())
+}
+
+// A large body is stored before the workflow holds it, and a stored one is looked at. See architecture A3.4.
+func TestALargeBodyIsSetAside(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	large := strings.Repeat("x", work.InlineLimit+1)
+	fits := strings.Repeat("x", work.InlineLimit)
+	blob := session.Artifact{SHA256: strings.Repeat("0", 64), Bytes: 9, MediaType: work.ContentMediaType}
+	var spilled []session.Content
+	p.spill = func(in work.SpillIn) (work.SpillOut, error) {
+		spilled = append(spilled, in.Content)
+		switch len(spilled) {
+		case 1:
+			return work.SpillOut{Blob: blob}, nil
+		case 2:
+			return work.SpillOut{Code: work.SpillMissing, Message: "not here"}, nil
+		}
+		return work.SpillOut{}, temporal.NewNonRetryableApplicationError("disk full", "STORE", nil)
+	}
+	var stored, missing, refused *update
+	p.after(time.Second, func() { p.signal("inject", `{"id":"small","text":"`+fits+`"}`) })
+	p.after(2*time.Second, func() { stored = p.update("inject", signals.Send{ID: "large", Text: large}) })
+	p.after(3*time.Second, func() { missing = p.update("inject", signals.Send{ID: "gone", Body: &blob}) })
+	p.after(4*time.Second, func() { refused = p.update("inject", signals.Send{ID: "full", Text: large}) })
+	p.after(time.Hour, func() { p.signal("dispose", `{}`) })
+	p.run()
+	require.NoError(t, p.env.GetWorkflowError())
+	require.Equal(t, "IS+(next-step:small) IS+(next-step:large)", p.log())
+	require.Equal(t, session.Content{blob}, p.events[1].Event.(session.InboxSpliced).Inserted[0].Content)
+	require.Equal(t, []session.Content{session.TextContent(large), {blob}, session.TextContent(large)}, spilled)
+	require.Equal(t, signals.Parked, stored.receipt.Disposition)
+	require.Equal(t, work.SpillMissing, missing.receipt.Code)
+	require.Equal(t, "STORE", refused.receipt.Code)
+	require.Equal(t, int64(2), refused.receipt.Revision)
+}
+
+// A few callers may wait inside the run; the next one is told to ask. See spec §3.5, architecture A3.10.
+func TestWhenIdleWaits(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	var waiters []*update
+	after := int64(0)
+	p.blocked(func() {
+		for range 5 {
+			waiters = append(waiters, p.update(signals.QueryWhenIdle, signals.WhenIdle{}))
+		}
+		p.signal("cancel", `{}`)
+	})
+	p.after(time.Second, func() { p.signal("followup", `{"id":"a","text":"a"}`) })
+	var old, next *update
+	p.after(time.Minute, func() {
+		old = p.update(signals.QueryWhenIdle, signals.WhenIdle{After: &after})
+		one := int64(1)
+		next = p.update(signals.QueryWhenIdle, signals.WhenIdle{After: &one})
+	})
+	p.after(2*time.Minute, func() {
+		require.True(t, old.done)
+		require.False(t, next.done, "that generation is not over yet")
+		p.signal("dispose", `{}`)
+	})
+	p.run()
+	require.NoError(t, p.env.GetWorkflowError())
+	require.Len(t, waiters, 5)
+	for _, w := range waiters[:4] {
+		require.Equal(t, signals.Idle{Idle: true, Generation: 1, Revision: 2}, w.idle)
+	}
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, waiters[4].rejected, &app)
+	require.Equal(t, signals.ErrTooMany, app.Type())
+	require.Equal(t, signals.Idle{Generation: 1, Revision: 2, Retry: true}, next.idle, "whoever waits when the run ends is to ask again")
+}
