@@ -13,6 +13,7 @@ import (
 type hunter struct {
 	*bench
 	suite []*stage
+	trust bool // the tests are known to pass without a fault
 }
 
 // hunt runs the tests that can find the fault until one does. by is the package whose test it was, empty if it survived.
@@ -65,7 +66,7 @@ func (h *hunter) lay(f fault) (overlay string, err error) {
 
 // measure runs a stage without a fault, once: a test that fails by itself finds nothing.
 func (h *hunter) measure(ctx context.Context, s *stage) error {
-	if s.usual > 0 {
+	if s.usual > 0 || h.trust {
 		return nil
 	}
 	binary, err := h.build(ctx, s.pkg, "")

@@ -21,6 +21,7 @@ type options struct {
 	from   int
 	list   bool
 	again  bool
+	trust  bool
 	memory int64
 }
 
@@ -32,6 +33,7 @@ func main() {
 	flag.IntVar(&o.from, "from", 1, "begin with the fault of this number")
 	flag.BoolVar(&o.list, "list", false, "print names and run nothing")
 	flag.BoolVar(&o.again, "again", false, "run the faults that are listed as equivalent too")
+	flag.BoolVar(&o.trust, "trust", false, "do not run the tests without a fault first")
 	flag.Int64Var(&o.memory, "memory", 2048, "MiB that a test may use")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -64,7 +66,7 @@ func run(ctx context.Context, o options, out io.Writer) (survived int, err error
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	h := &hunter{bench: &bench{root: root, dir: dir, memory: o.memory << 20}, suite: suite()}
+	h := &hunter{bench: &bench{root: root, dir: dir, memory: o.memory << 20}, suite: suite(), trust: o.trust}
 	r := &report{options: o, out: out, hunter: h, reasons: reasons}
 	if err := r.all(ctx, faults); err != nil {
 		return 0, err

@@ -75,7 +75,11 @@ func f(a, b int, list []int) (n int, err error) {
 	x := 1 << 4
 	n = x
 	g(len(list))
-	return n, nil
+	if b == n {
+		n = b
+		list = nil
+	}
+	return 1, nil
 }
 
 func g(int) {}
@@ -100,13 +104,14 @@ func TestOperators(t *testing.T) {
 		"bound `a < b` → <=",
 		"bound `len(list) > 1` → >=",
 		"off by 1 `len(list) > 1` → 1 is 2",
-		"off by 1 `return 7, fmt.Errorf(\"at %d\", 3)` → 7 is 8",
 		"negate `a >= b`",
 		"bound `a >= b` → >",
 		"off by 1 `n = 2` → 2 is 3",
 		"drop `return 7, fmt.Errorf(\"at %d\", 3)`",
-		"drop `n = a`", "drop `n++`", "drop `g(n)`", "drop `n = 2`", "drop `list = make([]int, 5)`", "drop `n = x`", "drop `g(len(list))`", "drop `return n, nil`",
+		"drop `n = a`", "drop `n++`", "drop `g(n)`", "drop `n = 2`", "drop `list = make([]int, 5)`", "drop `n = x`", "drop `g(len(list))`", "drop `return 1, nil`", "negate `b == n`", "drop `n = b`", "drop `list = nil`",
 		"swap `if a < b && len(list) > 1 { return 7, fmt.Errorf(\"at %d\", 3) }` → after `n = a`",
+		"off by 1 `return 1, nil` → 1 is 2",
+		"swap `g(len(list))` → after `if b == n { n = b list = nil }`",
 		"swap `n = a` → after `n++`", "swap `n++` → after `g(n)`", "swap `n = x` → after `g(len(list))`",
 	}, names)
 	for _, s := range found {

@@ -25,7 +25,7 @@ var errCompile = errors.New("it does not compile")
 // build makes the test of a package; overlay is empty for the tree as it is.
 func (b *bench) build(ctx context.Context, pkg, overlay string) (binary string, err error) {
 	binary = filepath.Join(b.dir, "test")
-	args := []string{"test", "-c", "-vet=off", "-p", "1", "-o", binary}
+	args := []string{"test", "-c", "-vet=off", "-p", "1", "-ldflags", "-s -w", "-o", binary}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}

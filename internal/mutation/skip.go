@@ -3,6 +3,7 @@ package main
 import (
 	"go/ast"
 	"go/token"
+	"regexp"
 	"strings"
 )
 
@@ -100,12 +101,20 @@ func blank(s *ast.AssignStmt) bool {
 // commute reports whether two statements do the same in either order, as far as their text tells: plain assignments of
 // which neither reads what the other writes.
 func (f *finder) commute(a, b ast.Stmt) bool {
-	x, plainA := a.(*ast.AssignStmt)
-	y, plainB := b.(*ast.AssignStmt)
-	if !plainA || !plainB || calls(x) || calls(y) {
-		return false
+	x, plainA := written(a)
+	y, plainB := written(b)
+	return plainA && plainB && !f.mentions(b, x) && !f.mentions(a, y)
+}
+
+// written is what a plain assignment changes.
+func written(s ast.Stmt) (what []ast.Expr, plain bool) {
+	switch s := s.(type) {
+	case *ast.AssignStmt:
+		return s.Lhs, !calls(s)
+	case *ast.IncDecStmt:
+		return []ast.Expr{s.X}, !calls(s)
 	}
-	return !f.mentions(y, x.Lhs) && !f.mentions(x, y.Lhs)
+	return nil, false
 }
 
 func calls(n ast.Node) (found bool) {
@@ -119,23 +128,37 @@ func calls(n ast.Node) (found bool) {
 
 func (f *finder) mentions(s ast.Stmt, written []ast.Expr) bool {
 	for _, w := range written {
-		if strings.Contains(f.text(s), f.text(w)) {
+		if regexp.MustCompile(`(^|\W)` + regexp.QuoteMeta(f.text(w)) + `(\W|$)`).MatchString(f.text(s)) {
 			return true
 		}
 	}
 	return false
 }
 
-// tunes reports whether an integer is a capacity, a shift, or a part of a duration.
+// tunes reports whether an integer is a capacity, a shift, a part of a duration, or a result that means nothing since an
+// error or a false comes with it.
 func tunes(above []ast.Node) bool {
 	if len(above) == 0 {
 		return false
 	}
 	switch n := above[len(above)-1].(type) {
+	case *ast.ReturnStmt:
+		return fails(n)
 	case *ast.CallExpr:
 		return called(n) == "make" || called(n) == "Buffer"
 	case *ast.BinaryExpr:
 		return n.Op == token.SHL || n.Op == token.SHR || n.Op == token.MUL
+	}
+	return false
+}
+
+// fails reports whether the last result is an error or false.
+func fails(r *ast.ReturnStmt) bool {
+	switch last := r.Results[len(r.Results)-1].(type) {
+	case *ast.Ident:
+		return last.Name == "err" || last.Name == "false"
+	case *ast.CallExpr:
+		return isText(last)
 	}
 	return false
 }
