@@ -189,3 +189,21 @@ func TestAStoreThatRefusesIsTriedAgain(t *testing.T) {
 	p.run()
 	require.NoError(t, p.env.GetWorkflowError())
 }
+
+// An answer that belongs to another history stops the task there and then: whatever came after it would corrupt the log.
+// See architecture A3.2.
+func TestADefectFailsTheTaskAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.step = func(_ context.Context, in work.StepIn) (work.StepOut, error) {
+		out := said(in)
+		out.Echo.Hash = "another"
+		return out, nil
+	}
+	p.after(time.Second, func() { p.signal("followup", `{"id":"a","text":"a"}`) })
+	p.after(time.Minute, func() { p.signal("inject", `{"id":"b","text":"b"}`) })
+	p.after(2*time.Minute, func() { p.signal("dispose", `{}`) })
+	p.run()
+	require.ErrorContains(t, p.env.GetWorkflowError(), "refusing to go on")
+	require.NotContains(t, p.log(), "IS+(next-step:b)")
+}

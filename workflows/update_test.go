@@ -103,3 +103,15 @@ func TestWhenIdleWaits(t *testing.T) {
 	require.Equal(t, signals.ErrTooMany, app.Type())
 	require.Equal(t, signals.Idle{Generation: 1, Revision: 2, Retry: true}, next.idle, "whoever waits when the run ends is to ask again")
 }
+
+// Whoever asks for the end is answered before it. See spec §6.3.
+func TestADisposalAsAnUpdateIsAnswered(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	var end *update
+	p.after(time.Second, func() { end = p.update("dispose", signals.Dispose{}) })
+	p.run()
+	require.NoError(t, p.env.GetWorkflowError())
+	require.True(t, end.done)
+	require.Equal(t, signals.Done, end.receipt.Disposition)
+}

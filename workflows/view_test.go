@@ -1,0 +1,46 @@
+package workflows
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everturn/everturn/internal/driver"
+	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
+)
+
+// What is known of a message last counts: pending before claimed before how it ended; an id may be used again. See
+// spec §4.3.5.
+func TestWhereAMessageIs(t *testing.T) {
+	t.Parallel()
+	s := &driver.State{Turn: 3, Claimed: []string{"claimed", "again"}, NextStep: []driver.Pending{{ID: "pending"}}, NextTurn: []driver.Pending{{ID: "again"}},
+		Log: driver.Log{Head: work.Head{Count: 9}},
+		Ended: []driver.Ended{
+			{ID: "first", Turn: 1, Kind: session.TurnCompleted}, {ID: "twice", Discarded: true}, {ID: "claimed", Discarded: true},
+			{ID: "dropped", Turn: 2, Kind: session.TurnBlocked, Dropped: true}, {ID: "discarded", Discarded: true}, {ID: "twice", Turn: 2, Kind: session.TurnErrored},
+		}}
+	for id, want := range map[string]signals.MessageState{
+		"never":     {State: "unknown"},
+		"first":     {State: "ended", Turn: 1, Kind: session.TurnCompleted},
+		"twice":     {State: "ended", Turn: 2, Kind: session.TurnErrored},
+		"dropped":   {State: "dropped", Turn: 2, Kind: session.TurnBlocked},
+		"discarded": {State: "discarded"},
+		"claimed":   {State: "claimed", Turn: 3},
+		"pending":   {State: "pending"},
+		"again":     {State: "pending"},
+	} {
+		want.Count = 9
+		require.Equal(t, want, MessageView(s, id), id)
+	}
+}
+
+// The step that is being entered is the one that callers want to know of.
+func TestTheStepThatIsShown(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 1, View(&driver.State{Phase: driver.Stepping}).Step)
+	require.Equal(t, 1, View(&driver.State{Phase: driver.Stepping, Step: 1, StepOpen: true}).Step)
+	require.Equal(t, 2, View(&driver.State{Phase: driver.Stepping, Step: 1}).Step)
+	require.Equal(t, 1, View(&driver.State{Phase: driver.Claiming, Step: 1}).Step)
+}
