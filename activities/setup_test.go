@@ -59,6 +59,15 @@ func TestAChildKnowsItsDepth(t *testing.T) { // §6.4
 	require.Equal(t, "parent", h.ParentSession)
 	require.Equal(t, "subagent", h.Origin)
 	require.Equal(t, 3, h.DelegationDepth)
+
+	orphan := newBench(t)
+	in = orphan.birth()
+	in.Spec.Parent = "elsewhere" // in another store
+	_, err = orphan.a.Setup(orphan.ctx, in)
+	require.NoError(t, err)
+	h, err = orphan.store.Header(t.Context(), sess)
+	require.NoError(t, err)
+	require.Equal(t, 1, h.DelegationDepth)
 }
 
 func TestSetupRefusesWhatCannotWork(t *testing.T) { // C-100, C-287

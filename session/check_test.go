@@ -306,6 +306,7 @@ func TestNumbersThatADoubleCannotCarry(t *testing.T) {
 	t.Parallel()
 	for raw, ok := range map[string]bool{
 		`{"a":0}`: true, `{"a":-1}`: true, `{"a":[0.5,-0.5,1e5,-1E-5]}`: true, `{"a":"-0"}`: true, `{"\"-0":"\\"}`: true,
+		`[0.5e308]`: true, `[5e308]`: false,
 		`{"a":-0}`: false, `[-0.0]`: false, `[-0e5]`: false, `[1e999]`: false, `[-1e999]`: false, `[-1e-999]`: false,
 		"[" + strings.Repeat("9", 400) + "]": false, `{`: false, "\"\xff\"": false, "": true,
 	} {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/everturn/everturn/internal/driver"
@@ -70,4 +71,19 @@ func TestARunIsRenewedInTheMiddleOfATurn(t *testing.T) {
 	require.Equal(t, driver.Idle, s.Phase)
 	require.Empty(t, s.Log.Tail)
 	require.NotEmpty(t, writes)
+}
+
+// A run is not left while something runs whose answer would be lost, such as the reason of a native cancel.
+func TestARunIsNotRenewedBeforeAllHaveAnswered(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.reason = func(work.CancelReasonIn) (work.CancelReasonOut, error) {
+		p.env.SetCurrentHistoryLength(1001)
+		p.signal("inbox.clear", `{}`)
+		return work.CancelReasonOut{Dispose: true}, nil
+	}
+	p.after(time.Second, p.env.CancelWorkflow)
+	p.run()
+	require.True(t, temporal.IsCanceledError(p.env.GetWorkflowError()), "%v", p.env.GetWorkflowError())
+	require.Contains(t, p.notices, "agent/disposed")
 }
