@@ -115,3 +115,29 @@ func TestADisposalAsAnUpdateIsAnswered(t *testing.T) {
 	require.True(t, end.done)
 	require.Equal(t, signals.Done, end.receipt.Disposition)
 }
+
+// A batch that holds something wrong does nothing. See architecture D24.
+func TestABatchIsAppliedAsAWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	blob := session.Artifact{SHA256: strings.Repeat("0", 64), Bytes: 9, MediaType: work.ContentMediaType}
+	p.spill = func(work.SpillIn) (work.SpillOut, error) {
+		return work.SpillOut{Code: work.SpillMissing, Message: "not here"}, nil
+	}
+	var wrong, right *update
+	good := signals.Act{Act: signals.Inject, Send: &signals.Send{ID: "a", Text: "a"}}
+	p.after(time.Second, func() {
+		wrong = p.update("batch", signals.Batch{Acts: []signals.Act{good, {Act: signals.Inject, Send: &signals.Send{ID: "b", Body: &blob}}}})
+	})
+	p.after(2*time.Second, func() {
+		right = p.update("batch", signals.Batch{Acts: []signals.Act{good, {Act: signals.InboxClear, Clear: &signals.Clear{}}}})
+	})
+	p.after(3*time.Second, func() { p.signal("dispose", `{}`) })
+	p.run()
+	require.NoError(t, p.env.GetWorkflowError())
+	require.Equal(t, signals.Refused, wrong.receipt.Disposition)
+	require.Equal(t, work.SpillMissing, wrong.receipt.Code)
+	require.Empty(t, wrong.receipt.Receipts)
+	require.Len(t, right.receipt.Receipts, 2)
+	require.Equal(t, "IS+(next-step:a) ISx(next-step:1)", p.log())
+}
