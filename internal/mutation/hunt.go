@@ -14,6 +14,7 @@ type hunter struct {
 	*bench
 	suite []*stage
 	trust bool // the tests are known to pass without a fault
+	own   bool // the others are not run
 }
 
 // hunt runs the tests that can find the fault until one does. by is the package whose test it was, empty if it survived.
@@ -27,6 +28,9 @@ func (h *hunter) hunt(ctx context.Context, f fault) (by, how string, err error) 
 		return "", "", err
 	}
 	for _, s := range stages {
+		if h.own && s.pkg != f.pkg() {
+			break
+		}
 		if err := h.measure(ctx, s); err != nil {
 			return "", "", err
 		}

@@ -22,6 +22,7 @@ type options struct {
 	list   bool
 	again  bool
 	trust  bool
+	own    bool
 	memory int64
 }
 
@@ -34,6 +35,7 @@ func main() {
 	flag.BoolVar(&o.list, "list", false, "print names and run nothing")
 	flag.BoolVar(&o.again, "again", false, "run the faults that are listed as equivalent too")
 	flag.BoolVar(&o.trust, "trust", false, "do not run the tests without a fault first")
+	flag.BoolVar(&o.own, "own", false, "run only the test of the fault's own package: what it does not find others may")
 	flag.Int64Var(&o.memory, "memory", 2048, "MiB that a test may use")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -66,7 +68,7 @@ func run(ctx context.Context, o options, out io.Writer) (survived int, err error
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	h := &hunter{bench: &bench{root: root, dir: dir, memory: o.memory << 20}, suite: suite(), trust: o.trust}
+	h := &hunter{bench: &bench{root: root, dir: dir, memory: o.memory << 20}, suite: suite(), trust: o.trust, own: o.own}
 	r := &report{options: o, out: out, hunter: h, reasons: reasons}
 	if err := r.all(ctx, faults); err != nil {
 		return 0, err
