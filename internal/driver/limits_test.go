@@ -79,12 +79,13 @@ func TestAFullInboxRefuses(t *testing.T) {
 	t.Run("by the length of the ids", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		full := false
-		for i := range MaxPending {
-			id := fmt.Sprintf("%0200d", i)
-			full = full || w.inject(id, 0).Code == RefusedFull
+		for i := range MaxPendingIDs / 200 {
+			require.Equal(t, Parked, w.inject(fmt.Sprintf("%0200d", i), 0).Disposition)
 		}
-		require.True(t, full)
+		rest := fmt.Sprintf("%0*d", MaxPendingIDs%200, 0)
+		require.Equal(t, RefusedFull, w.inject(rest+"0", 0).Code, "one byte too long")
+		require.Equal(t, Parked, w.inject(rest, 0).Disposition, "it fits exactly")
+		require.Equal(t, RefusedFull, w.inject("x", 0).Code)
 		require.Less(t, len(asJSON(t, w.state())), 64<<10)
 	})
 }
