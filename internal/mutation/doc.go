@@ -3,7 +3,8 @@
 //
 //	go run ./internal/mutation              # all deliberate faults and 100 generated ones
 //	go run ./internal/mutation -only latch  # those whose name contains the text
-//	go run ./internal/mutation -from 40     # go on where an earlier run stopped
+//	go run ./internal/mutation -from 40     # go on where an earlier run stopped; -to 60 ends there
+//	go run ./internal/mutation -own         # a quick look: only the tests of the fault's own package
 //	go run ./internal/mutation -list        # names only
 //
 // Deliberate faults are in faults.txt, each with the rule of the spec that it breaks. Its old text must occur exactly

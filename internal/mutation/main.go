@@ -19,6 +19,7 @@ type options struct {
 	n      int
 	only   string
 	from   int
+	to     int
 	list   bool
 	again  bool
 	trust  bool
@@ -32,6 +33,7 @@ func main() {
 	flag.IntVar(&o.n, "n", 100, "how many faults are generated")
 	flag.StringVar(&o.only, "only", "", "run only faults whose name contains this")
 	flag.IntVar(&o.from, "from", 1, "begin with the fault of this number")
+	flag.IntVar(&o.to, "to", 1<<30, "end with the fault of this number")
 	flag.BoolVar(&o.list, "list", false, "print names and run nothing")
 	flag.BoolVar(&o.again, "again", false, "run the faults that are listed as equivalent too")
 	flag.BoolVar(&o.trust, "trust", false, "do not run the tests without a fault first")

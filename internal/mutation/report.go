@@ -30,7 +30,7 @@ func (r *report) all(ctx context.Context, faults []fault) error {
 // one runs the tests against one fault.
 func (r *report) one(ctx context.Context, f fault) error {
 	r.n++
-	if r.n < r.from || !strings.Contains(f.name, r.only) {
+	if r.n < r.from || r.n > r.to || !strings.Contains(f.name, r.only) {
 		return nil
 	}
 	if r.list {
