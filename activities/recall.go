@@ -29,7 +29,7 @@ func (b *rebirth) recall(ctx context.Context, last LastInputs, old int64) (recor
 		return nil, fmt.Errorf("what the closed run decided last: %w", err)
 	}
 	left, err := b.lastStep(ctx, old)
-	if err != nil || left.begun == nil || left.begun.Head.Count <= b.state.Count() {
+	if err != nil || left.begun == nil || left.begun.Head.Count < b.state.Count() {
 		return records, err
 	}
 	return b.adopt(ctx, records, left)

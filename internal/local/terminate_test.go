@@ -5,26 +5,35 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/everturn/everturn/activities"
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/llm/scripted"
 	"github.com/everturn/everturn/signals"
 )
 
 // See spec §7.1: what a run had decided, shown and accepted when it vanished is in the session that goes on.
 func TestAResumedSessionGoesOnWhereATerminatedRunStood(t *testing.T) {
 	t.Parallel()
-	tests := []struct{ name, script, point, want string }{
-		{"in the middle of a stream", long, "chunk", "IS+(next-turn:m1) TS1 IS-(next-turn:1) SS1.1 UM(m1) RH(initial) RC CH×1 SE TE(interrupted) ES IS+(next-turn:m2)"},
-		{"after the model's answer", `tool c1 once {"text":"x"}`, "step/settled",
-			"IS+(next-turn:m1) TS1 IS-(next-turn:1) SS1.1 UM(m1) RH(initial) RC CH×4 AM TR!(c1,TOOL_NOT_STARTED) SE TE(interrupted) ES IS+(next-turn:m2)"},
-		{"while a tool runs", `tool c1 once {"text":"x"}`, "tool/body",
-			"IS+(next-turn:m1) TS1 IS-(next-turn:1) SS1.1 UM(m1) RH(initial) RC CH×4 AM TC(c1) IS+(next-turn:m2) TR!(c1,TOOL_OUTCOME_UNKNOWN) SE TE(interrupted) ES"},
+	tests := []struct {
+		name, script string
+		point        Point
+		want         string
+		requests     int
+	}{
+		{"in the middle of a stream", long, Point{Name: "chunk"}, "IS+(next-turn:m1) TS1 IS-(next-turn:1) SS1.1 UM(m1) RH(initial) RC CH×1 SE TE(interrupted) ES IS+(next-turn:m2)", 1},
+		{"in the middle of a later attempt's stream", "error SERVER\n" + long, Point{Name: "chunk", Attempt: 2},
+			"IS+(next-turn:m1) TS1 IS-(next-turn:1) SS1.1 UM(m1) RH(initial) RC CH×1 AA LR(1) LRS(1) CH×1 SE TE(interrupted) ES IS+(next-turn:m2)", 2},
+		{"after the model's answer", `tool c1 once {"text":"x"}`, Point{Name: "step/settled"},
+			"IS+(next-turn:m1) TS1 IS-(next-turn:1) SS1.1 UM(m1) RH(initial) RC CH×4 AM TR!(c1,TOOL_NOT_STARTED) SE TE(interrupted) ES IS+(next-turn:m2)", 1},
+		{"while a tool runs", `tool c1 once {"text":"x"}`, Point{Name: "tool/body"},
+			"IS+(next-turn:m1) TS1 IS-(next-turn:1) SS1.1 UM(m1) RH(initial) RC CH×4 AM TC(c1) IS+(next-turn:m2) TR!(c1,TOOL_OUTCOME_UNKNOWN) SE TE(interrupted) ES", 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, tt.script)
-			hold := w.PinAt(Point{Name: tt.point})
+			w := newWorld(t, tt.script, func(_ *Config, _ *activities.Config, m *scripted.Model) { m.Position = scripted.ByRequest })
+			hold := w.PinAt(tt.point)
 			w.start()
 			w.followup("m1")
 			require.NoError(t, hold.Wait(t.Context(), 1))
@@ -42,7 +51,7 @@ func TestAResumedSessionGoesOnWhereATerminatedRunStood(t *testing.T) {
 			hold.Release()
 			w.settled()
 			require.Equal(t, tt.want, w.trace(), "what still ran is not heard")
-			require.Len(t, w.sent.Requests(), 1)
+			require.Len(t, w.sent.Requests(), tt.requests)
 		})
 	}
 }
