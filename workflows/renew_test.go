@@ -77,13 +77,18 @@ func TestARunIsRenewedInTheMiddleOfATurn(t *testing.T) {
 func TestARunIsNotRenewedBeforeAllHaveAnswered(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)
+	var waiter *update
 	p.reason = func(work.CancelReasonIn) (work.CancelReasonOut, error) {
 		p.env.SetCurrentHistoryLength(1001)
 		p.signal("inbox.clear", `{}`)
+		waiter = p.update(signals.QueryWhenIdle, signals.WhenIdle{})
 		return work.CancelReasonOut{Dispose: true}, nil
 	}
 	p.after(time.Second, p.env.CancelWorkflow)
 	p.run()
 	require.True(t, temporal.IsCanceledError(p.env.GetWorkflowError()), "%v", p.env.GetWorkflowError())
 	require.Contains(t, p.notices, "agent/disposed")
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, waiter.rejected, &app, "a run that is to be left takes no more waiters")
+	require.Equal(t, signals.ErrTooMany, app.Type())
 }
