@@ -2,6 +2,7 @@ package main
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ var table string
 // deliberate reads the table and finds every fault's place.
 func deliberate(root, text string) ([]fault, error) {
 	var all []fault
+	var stale []error
 	names := map[string]bool{}
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
 		e, ok, err := parse(paragraph)
@@ -36,7 +38,8 @@ func deliberate(root, text string) ([]fault, error) {
 		}
 		f, err := e.fault(root)
 		if err != nil {
-			return nil, err
+			stale = append(stale, err)
+			continue
 		}
 		if names[f.name] {
 			return nil, fmt.Errorf("two faults are named %q", f.name)
@@ -44,7 +47,7 @@ func deliberate(root, text string) ([]fault, error) {
 		names[f.name] = true
 		all = append(all, f)
 	}
-	return all, nil
+	return all, errors.Join(stale...)
 }
 
 // An entry is a paragraph of the table.
