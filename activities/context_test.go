@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/everturn/everturn/internal/store/storetest"
 	"github.com/everturn/everturn/plugin"
 	"github.com/everturn/everturn/session"
 )
@@ -106,4 +107,28 @@ func TestAResumedLogKeepsItsSnapshot(t *testing.T) { // C-112
 	b.log(session.EndSeed{})
 	b.turnOf("b")
 	require.Contains(t, b.own(), "SS2.1 UM(b) RH(resume) CH×4")
+}
+
+// A log that cannot be searched now is searched by the next execution: a guess would stay in the cache. See spec §8.6.
+func TestASearchForTheSnapshotThatFailsIsRepeated(t *testing.T) {
+	t.Parallel()
+	var b *bench
+	b = newBench(t, script(answers), define(func(d *plugin.Definition) {
+		d.Contexts = []plugin.RuntimeContext{{Name: "facts", Render: func(_ context.Context, v plugin.View) (string, error) {
+			if v.Turn == 2 && b.exec == 1 {
+				b.faults.Down(nil)
+			}
+			return map[int]string{1: "A"}[v.Turn], nil // from the second turn on there is nothing to tell
+		}}}
+	}))
+	b.turnOf("a")
+	b.compact()
+	b.say("b")
+	in := b.in()
+	_, err := b.a.Step(b.ctx, in)
+	require.ErrorIs(t, err, storetest.ErrDown)
+	b.faults.Up()
+	b.exec = 2
+	b.run(in)
+	require.Contains(t, b.own(), "SS2.1 UM(b) UM(ctx2.1) RH(series)", "the model is told that the snapshot is void")
 }
