@@ -520,3 +520,25 @@ func randomSurface(r *rand.Rand, n int) (surface []session.Record) {
 	}
 	return surface
 }
+
+// What the request will hold counts, the snapshot that is to be told included. See spec §9.3.
+func TestASnapshotAddsToThePressure(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		told     string
+		compacts bool
+	}{
+		"without one": {"", false},
+		"a large one": {strings.Repeat("fact", longAnswer/8), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, compacting(plugin.Compaction{ThresholdRatio: 0.9}, "", ""), facts("", "", c.told))
+			b.turnOf("a")
+			b.turnOf("b")
+			b.turnOf("c")
+			kinds, _ := b.bracket()
+			require.Equal(t, c.compacts, len(kinds) > 0)
+		})
+	}
+}
