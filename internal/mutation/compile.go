@@ -78,6 +78,9 @@ func (c *checker) compiles(f fault) (bool, error) {
 	return err == nil, nil
 }
 
+// errCompile says that a fault is none, since the compiler refuses it.
+var errCompile = errors.New("it does not compile")
+
 // all is an error if some of the faults are none.
 func (c *checker) all(faults []fault) error {
 	var errs []error

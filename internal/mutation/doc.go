@@ -12,8 +12,9 @@
 // code of the packages in [packages]: the same seed draws the same faults as long as the functions they are in stay as
 // they are. What the compiler refuses is no fault; another one is drawn.
 //
-// The tree is never touched: the changed file is laid over it (`go test -c -overlay`), so a run may be stopped at any
-// time and other work may go on. The tests run from the cheapest to the dearest, as long as they can reach the package,
+// The tree is never touched: changed files are laid over it (`go test -c -overlay`), so a run may be stopped at any time
+// and other work may go on. All faults are compiled in at once, each in a copy of its function, and the environment says
+// which one is on (weave.go): every test is built once, and a fault costs what it takes to run into it. The tests run from the cheapest to the dearest, as long as they can reach the package,
 // until one fails. A test that does not end in ten times its usual time, or eats memory, has found the fault too.
 //
 // A fault that no test finds is a gap in the tests, or it changes nothing that anybody can see. The latter are listed in

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -14,16 +15,12 @@ type hunter struct {
 	*bench
 	suite []*stage
 	trust bool // the tests are known to pass without a fault
-	own   bool // the others are not run
+	own   bool // only the test of the fault's own package is run
 }
 
 // hunt runs the tests that can find the fault until one does. by is the package whose test it was, empty if it survived.
-func (h *hunter) hunt(ctx context.Context, f fault) (by, how string, err error) {
+func (h *hunter) hunt(ctx context.Context, n int, f fault) (by, how string, err error) {
 	stages, err := reaching(ctx, h.root, f.pkg(), h.suite)
-	if err != nil {
-		return "", "", err
-	}
-	overlay, err := h.lay(f)
 	if err != nil {
 		return "", "", err
 	}
@@ -31,10 +28,10 @@ func (h *hunter) hunt(ctx context.Context, f fault) (by, how string, err error) 
 		if h.own && s.pkg != f.pkg() {
 			break
 		}
-		if err := h.measure(ctx, s); err != nil {
+		if err := h.ready(ctx, s); err != nil {
 			return "", "", err
 		}
-		v, err := h.stage(ctx, s, overlay)
+		v, err := h.test(ctx, s, n)
 		if err != nil || v.failed {
 			return s.pkg, v.how, err
 		}
@@ -42,49 +39,45 @@ func (h *hunter) hunt(ctx context.Context, f fault) (by, how string, err error) 
 	return "", "", nil
 }
 
-func (h *hunter) stage(ctx context.Context, s *stage, overlay string) (verdict, error) {
-	binary, err := h.build(ctx, s.pkg, overlay)
-	if err != nil {
-		return verdict{}, err
-	}
-	return h.test(ctx, s, binary)
-}
-
-// lay writes the file with the fault and says where it lies over the tree.
-func (h *hunter) lay(f fault) (overlay string, err error) {
-	src, err := f.applied(h.root)
-	if err != nil {
-		return "", err
-	}
-	changed := filepath.Join(h.dir, "fault.go.txt")
-	if err := os.WriteFile(changed, src, 0o600); err != nil {
-		return "", err
-	}
-	raw, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(h.root, f.file): changed}})
-	if err != nil {
-		return "", err
-	}
-	overlay = filepath.Join(h.dir, "overlay.json")
-	return overlay, os.WriteFile(overlay, raw, 0o600)
-}
-
-// measure runs a stage without a fault, once: a test that fails by itself finds nothing.
-func (h *hunter) measure(ctx context.Context, s *stage) error {
-	if s.usual > 0 || h.trust {
+// ready builds the test of a stage, and runs it without a fault: a test that fails by itself finds nothing.
+func (h *hunter) ready(ctx context.Context, s *stage) error {
+	if s.binary != "" {
 		return nil
 	}
-	binary, err := h.build(ctx, s.pkg, "")
-	if err != nil {
-		return fmt.Errorf("the test of %s: %w", s.pkg, err)
-	}
-	began := time.Now()
-	v, err := h.test(ctx, s, binary)
-	if err != nil {
+	var err error
+	if s.binary, err = h.build(ctx, s.pkg); err != nil || h.trust {
 		return err
 	}
-	if v.failed {
+	began := time.Now()
+	switch v, err := h.test(ctx, s, 0); {
+	case err != nil:
+		return err
+	case v.failed:
 		return fmt.Errorf("the test of %s fails without a fault: %s", s.pkg, v.how)
 	}
 	s.usual = time.Since(began)
 	return nil
 }
+
+// lay writes the files with the faults and says where they lie over the tree.
+func (b *bench) lay(faults []fault) error {
+	files, err := weave(b.root, faults)
+	if err != nil {
+		return err
+	}
+	over := map[string]string{}
+	for file, text := range files {
+		changed := filepath.Join(b.dir, strings.ReplaceAll(file, "/", "-")+".txt")
+		if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
+			return err
+		}
+		over[filepath.Join(b.root, file)] = changed
+	}
+	raw, err := json.Marshal(map[string]any{"Replace": over})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(b.overlay(), raw, 0o600)
+}
+
+func (b *bench) overlay() string { return filepath.Join(b.dir, "overlay.json") }

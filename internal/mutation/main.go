@@ -71,6 +71,9 @@ func run(ctx context.Context, o options, out io.Writer) (survived int, err error
 	}
 	defer os.RemoveAll(dir)
 	h := &hunter{bench: &bench{root: root, dir: dir, memory: o.memory << 20}, suite: suite(), trust: o.trust, own: o.own}
+	if err := h.lay(faults); err != nil {
+		return 0, err
+	}
 	r := &report{options: o, out: out, hunter: h, reasons: reasons}
 	if err := r.all(ctx, faults); err != nil {
 		return 0, err

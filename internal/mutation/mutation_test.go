@@ -1,12 +1,10 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -189,32 +187,106 @@ func TestATailNoticesAFailureInPieces(t *testing.T) {
 	require.Len(t, out.text, 20)
 }
 
-// A fault is found by the test of its own package, hangs included, and the tree stays as it is.
+// A fault is found by a test that fails or eats memory; one that nobody can see survives. The tree stays as it is.
 func TestHunt(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the tests of a package three times")
+		t.Skip("builds a test")
 	}
 	t.Parallel()
 	abs, err := filepath.Abs(root)
 	require.NoError(t, err)
-	own := &stage{pkg: "internal/mutation/testdata/sample", usual: time.Millisecond}
-	h := &hunter{bench: &bench{root: abs, dir: t.TempDir(), memory: 1 << 30}, suite: []*stage{own}}
 	const file = "internal/mutation/testdata/sample/sample.go"
-	for _, tt := range []struct{ name, old, with, by, how string }{
-		{"found", "a + b", "a - b", own.pkg, "TestSum"},
-		{"eats memory", "return a + b", "for s := []byte{1}; ; { s = append(s, s...); a += len(s) }", own.pkg, "eats memory"},
+	src, err := os.ReadFile(filepath.Join(root, file))
+	require.NoError(t, err)
+	tests := []struct{ name, old, with, by, how string }{
+		{"found", "a + b", "a - b", "internal/mutation/testdata/sample", "TestSum"},
 		{"survives", "return a + b", "return b + a", "", ""},
-	} {
-		src, err := os.ReadFile(filepath.Join(root, file))
-		require.NoError(t, err)
+		{"eats memory", "return a + b", "for s := []byte{1}; ; { s = append(s, s...); a += len(s) }", "internal/mutation/testdata/sample", "eats memory"},
+	}
+	var faults []fault
+	for _, tt := range tests {
 		change, err := replacing(string(src), tt.old, tt.with)
 		require.NoError(t, err)
-		by, how, err := h.hunt(t.Context(), fault{name: tt.name, file: file, edit: change})
+		faults = append(faults, fault{name: tt.name, file: file, edit: change})
+	}
+	h := &hunter{bench: &bench{root: abs, dir: t.TempDir(), memory: 1 << 30}, suite: []*stage{{pkg: "internal/mutation/testdata/sample"}}}
+	require.NoError(t, h.lay(faults))
+	for n, tt := range tests {
+		by, how, err := h.hunt(t.Context(), n+1, faults[n])
 		require.NoError(t, err)
 		require.Equal(t, tt.by, by, tt.name)
 		require.Equal(t, tt.how, how, tt.name)
 	}
-	change := edit{0, 0, "not Go"}
-	_, _, err = h.hunt(t.Context(), fault{name: "refused", file: file, edit: change})
-	require.True(t, errors.Is(err, errCompile))
+}
+
+func TestWeave(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const src = `package p
+
+// F says something.
+func F[T any](a, b int, _ ...T) (n int, err error) {
+	n = a + b
+	return n, nil
+}
+
+func (*x) G() { F[int](1, 2) }
+
+type x struct{}
+`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.go"), []byte(src), 0o600))
+	put := func(old, with string) fault {
+		change, err := replacing(src, old, with)
+		require.NoError(t, err)
+		return fault{name: old, file: "p.go", edit: change}
+	}
+	files, err := weave(dir, []fault{put("a + b", "a - b"), put("F[int](1, 2)", ""), put("n = a", "n = b")})
+	require.NoError(t, err)
+	require.Equal(t, `package p
+
+// F says something.
+func F[T any](p0 int, p1 int, p2 ...T) (int, error) {
+	switch faultOn {
+	case 1:
+		return fault1F[T](p0, p1, p2...)
+	case 3:
+		return fault3F[T](p0, p1, p2...)
+	default:
+		return fault0F[T](p0, p1, p2...)
+	}
+}
+
+func fault0F[T any](a, b int, _ ...T) (n int, err error) {
+	n = a + b
+	return n, nil
+}
+
+func fault1F[T any](a, b int, _ ...T) (n int, err error) {
+	n = a - b
+	return n, nil
+}
+
+func fault3F[T any](a, b int, _ ...T) (n int, err error) {
+	n = b + b
+	return n, nil
+}
+
+func (recv *x) G() {
+	switch faultOn {
+	case 2:
+		recv.fault2G()
+	default:
+		recv.fault0G()
+	}
+}
+
+func (*x) fault0G() { F[int](1, 2) }
+
+func (*x) fault2G() {  }
+
+type x struct{}
+`, files["p.go"])
+	require.Contains(t, files["zz_fault.go"], "package p\n")
+	_, err = weave(dir, []fault{put("type x", "type y")})
+	require.ErrorContains(t, err, "not inside the body")
 }

@@ -9,34 +9,28 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// A bench builds tests with a file laid over the tree, and runs them.
+// A bench builds tests with faults laid over the tree, and runs them.
 type bench struct {
 	root   string
 	dir    string // for what is built
 	memory int64  // bytes a test may use
 }
 
-// errCompile says that a fault is none, since the compiler refuses it.
-var errCompile = errors.New("it does not compile")
-
-// build makes the test of a package; overlay is empty for the tree as it is.
-func (b *bench) build(ctx context.Context, pkg, overlay string) (binary string, err error) {
-	binary = filepath.Join(b.dir, "test")
-	args := []string{"test", "-c", "-vet=off", "-p", "1", "-ldflags", "-s -w", "-o", binary}
-	if overlay != "" {
-		args = append(args, "-overlay", overlay)
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, "./"+pkg)...)
+// build makes the test of a package with all faults in it.
+func (b *bench) build(ctx context.Context, pkg string) (binary string, err error) {
+	binary = filepath.Join(b.dir, strings.ReplaceAll(pkg, "/", "-")+".test")
+	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-vet=off", "-p", "1", "-overlay", b.overlay(), "-o", binary, "./"+pkg)
 	cmd.Dir = b.root
 	out, err := cmd.CombinedOutput()
 	switch {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil:
-		return "", fmt.Errorf("%w: %s", errCompile, lastOf(out))
+		return "", fmt.Errorf("build the test of %s: %w: %s", pkg, err, bytes.TrimSpace(out))
 	}
 	return binary, nil
 }
@@ -47,8 +41,8 @@ type verdict struct {
 	how    string // the test that failed, or what happened
 }
 
-// test runs a stage's test.
-func (b *bench) test(ctx context.Context, s *stage, binary string) (verdict, error) {
+// test runs a stage's test with one fault, or none.
+func (b *bench) test(ctx context.Context, s *stage, n int) (verdict, error) {
 	patience := s.patience()
 	ctx, cancel := context.WithTimeoutCause(ctx, patience+lastWord, errHangs)
 	defer cancel()
@@ -56,9 +50,9 @@ func (b *bench) test(ctx context.Context, s *stage, binary string) (verdict, err
 	if s.run != "" {
 		args = append(args, "-test.run="+s.run)
 	}
-	cmd := exec.CommandContext(ctx, binary, args...)
+	cmd := exec.CommandContext(ctx, s.binary, args...)
 	cmd.Dir = filepath.Join(b.root, s.pkg)
-	cmd.Env = append(os.Environ(), "GOMEMLIMIT="+strconv.FormatInt(b.memory/2, 10))
+	cmd.Env = append(os.Environ(), "GOMEMLIMIT="+strconv.FormatInt(b.memory/2, 10), choice+"="+strconv.Itoa(n))
 	cmd.WaitDelay = time.Second
 	out := &tail{limit: 256 << 10, failed: func() { _ = cmd.Process.Kill() }}
 	cmd.Stdout, cmd.Stderr = out, out

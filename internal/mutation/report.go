@@ -43,7 +43,7 @@ func (r *report) one(ctx context.Context, f fault) error {
 		return nil
 	}
 	began := time.Now()
-	by, how, err := r.hunter.hunt(ctx, f)
+	by, how, err := r.hunter.hunt(ctx, r.n, f)
 	if err != nil {
 		return err
 	}

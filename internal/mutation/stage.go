@@ -16,7 +16,9 @@ type stage struct {
 	pkg   string
 	run   string // which tests; empty: all
 	reach map[string]bool
-	usual time.Duration // how long it takes without a fault; 0: not known yet
+
+	binary string        // empty: not built yet
+	usual  time.Duration // how long it takes without a fault; 0: not known
 }
 
 // suite is what is run against a fault, from the cheapest to the dearest.
