@@ -169,3 +169,22 @@ func TestLaterAttemptsAskNeitherPreStepNorPromptAgain(t *testing.T) { // C-057, 
 	require.Equal(t, "TS1 IS-(next-turn:1) SS1.1 UM(a) RH(initial,series) RC CH×1 AA LR(1) LRS(1) CH×4 AM", b.own())
 	require.Equal(t, "be good", b.requests()[1].System)
 }
+
+// Retries of another route, or under another policy, do not count. See spec §4.7.6.
+func TestRetriesAreCountedPerProviderAndPolicy(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, script("error SERVER\nerror SERVER"))
+	b.say("a")
+	in := b.in()
+	out := b.run(in)
+	for _, change := range []func(*work.Recovery){
+		func(r *work.Recovery) { r.Provider = "other" }, func(r *work.Recovery) { r.Policy = "other" }, func(*work.Recovery) {},
+	} {
+		r := *out.Recovery
+		change(&r)
+		b.wait(in, work.StepOut{Recovery: &r, Failure: out.Failure})
+	}
+	in.Attempt = 1
+	out = b.retry(in, out)
+	require.Equal(t, 2, out.Recovery.Retry)
+}

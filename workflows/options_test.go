@@ -81,3 +81,11 @@ func TestWhyAnEffectIsLost(t *testing.T) {
 	require.Equal(t, driver.LostExhausted, why(temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_HEARTBEAT, nil)))
 	require.Equal(t, driver.LostExhausted, why(errors.New("it failed")))
 }
+
+// A tool call that another try cannot mend is no lost one. See spec §4.8.
+func TestWhyAToolIsLost(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, driver.LostFailed, whyTool(temporal.NewNonRetryableApplicationError("no", "X", nil)))
+	require.Equal(t, driver.LostExhausted, whyTool(temporal.NewApplicationError("no", "X")))
+	require.Equal(t, driver.LostCancelled, whyTool(temporal.NewCanceledError()))
+}

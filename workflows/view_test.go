@@ -44,3 +44,11 @@ func TestTheStepThatIsShown(t *testing.T) {
 	require.Equal(t, 2, View(&driver.State{Phase: driver.Stepping, Step: 1}).Step)
 	require.Equal(t, 1, View(&driver.State{Phase: driver.Claiming, Step: 1}).Step)
 }
+
+// A change that waits, or callers who wait for one, are shown.
+func TestWhetherAChangeIsPending(t *testing.T) {
+	t.Parallel()
+	require.False(t, View(&driver.State{}).Changing)
+	require.True(t, View(&driver.State{Change: &work.Recorded{}}).Changing)
+	require.True(t, View(&driver.State{Configures: make([]driver.Configuring, 1)}).Changing)
+}

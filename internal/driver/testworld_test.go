@@ -171,6 +171,7 @@ func (w *world) feed(in Input) {
 	}
 	w.checkTold(events, effects)
 	w.carryOut(effects)
+	w.checkEnd(in, effects)
 	w.checkLaws(before, in)
 	w.settleOpen()
 }
@@ -199,7 +200,9 @@ func (w *world) settleOpen() {
 // rollover moves the state to another run: its timers are gone, everything else is in the state.
 func (w *world) rollover() {
 	for _, r := range w.open {
-		if _, ok := r.effect.(StartTimer); !ok {
+		_, timer := r.effect.(StartTimer)
+		_, look := r.effect.(LookAtChild)
+		if !timer && !(look && w.d.child(func(c *Child) bool { return c.Look == r.id }) == nil) { // nobody awaits what is seen of a child that is gone
 			w.failf("rolled over while %s runs", r.id)
 		}
 	}
@@ -499,6 +502,18 @@ func (w *world) checkLent(head work.Head, tail []session.Record, limit int) {
 	}
 	if bytes > limit && len(tail) > 1 {
 		w.failf("%d bytes are lent, the limit is %d", bytes, limit)
+	}
+}
+
+// checkEnd: the end comes last, and whoever asked for it is answered with it. See spec §6.3.
+func (w *world) checkEnd(in Input, effects []Effect) {
+	for i, e := range effects {
+		if _, ok := e.(Close); ok && i < len(effects)-1 {
+			w.failf("%T after the run was closed", effects[i+1])
+		}
+	}
+	if ask, ok := in.(DisposeAsked); ok && w.replies[ask.Ref] > 0 && w.state().Phase != Closed {
+		w.failf("a disposal was answered before the end")
 	}
 }
 

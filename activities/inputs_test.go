@@ -1,0 +1,49 @@
+package activities
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everturn/everturn/signals"
+)
+
+// What a closed run had accepted is followed like its inbox was. A message that came without an id has the id that the
+// workflow made up, which counts children without one too. See spec §7.1.
+func TestTheInboxOfAClosedRunIsFollowed(t *testing.T) {
+	t.Parallel()
+	act := func(name, raw string) AcceptedAct { return AcceptedAct{Name: name, Raw: json.RawMessage(raw)} }
+	for name, c := range map[string]struct {
+		create signals.Create
+		acts   []AcceptedAct
+		want   []string
+	}{
+		"made ids": {acts: []AcceptedAct{
+			act("followup", `"one"`), act("spawn", `"its first"`), act("inject", `{"text":"two"}`), act("spawn", `{"id":"child"}`), act("steer", `"three"`),
+		}, want: []string{"next-turn in-1", "next-step in-3", "next-step in-4"}},
+		"the first one": {create: signals.Create{First: &signals.Send{Text: "hello"}}, acts: []AcceptedAct{act("followup", `"next"`)}, want: []string{"next-turn in-1", "next-turn in-2"}},
+		"removed, replaced, cleared": {acts: []AcceptedAct{
+			act("inject", `{"id":"gone","text":"x"}`), act("inbox.clear", `{}`), act("inject", `{"id":"a","text":"x"}`), act("inject", `{"id":"b","text":"x"}`),
+			act("inject", `{"id":"c","text":"x"}`), act("inbox.remove", `{"id":"b"}`), act("inbox.replace", `{"id":"c","with":{"id":"d","text":"y"}}`), act("inbox.remove", `{"id":"never"}`),
+		}, want: []string{"next-step a", "next-step d"}},
+		"a batch": {acts: []AcceptedAct{
+			act("inject", `{"id":"a","text":"x"}`),
+			act("batch", `{"acts":[{"act":"inbox.remove","remove":{"id":"a"}},{"act":"followup","send":{"text":"x"}},{"act":"inject","send":{"id":"b","text":"x"}},`+
+				`{"act":"inbox.replace","replace":{"id":"b","with":{"text":"y"}}}]}`),
+			act("followup", `"after"`),
+		}, want: []string{"next-turn in-1", "next-step b", "next-turn in-2"}},
+		"a batch that clears": {acts: []AcceptedAct{act("inject", `"x"`), act("batch", `{"acts":[{"act":"inbox.clear","clear":{}}]}`)}},
+		"what was refused":    {acts: []AcceptedAct{act("followup", `{}`), act("inbox.remove", `{}`), act("unknown", `{}`), act("followup", `"x"`)}, want: []string{"next-turn in-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, s := range InputsOf(c.create, c.acts, func(n int) string { return fmt.Sprint("in-", n) }).Sent {
+				got = append(got, s.Target+" "+s.Message.ID)
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
+}
