@@ -6,7 +6,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
 
+	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/signals"
 )
 
@@ -46,4 +49,28 @@ func TestTheInboxOfAClosedRunIsFollowed(t *testing.T) {
 			require.Equal(t, c.want, got)
 		})
 	}
+}
+
+// The first event of a history says what the agent was created with, or what an earlier run handed over.
+func TestTheFirstEventOfAHistory(t *testing.T) {
+	t.Parallel()
+	started := func(start any) LastInputs {
+		r := inputReader{id: func(n int) string { return fmt.Sprint("in-", n) }}
+		args, err := converter.GetDefaultDataConverter().ToPayloads(start)
+		require.NoError(t, err)
+		r.event(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+			WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: args}}})
+		return r.out
+	}
+	create := signals.Create{Definition: "d", Title: "t", First: &signals.Send{Text: "hello"}}
+	fresh := started(create)
+	require.Equal(t, create, fresh.Create)
+	require.Len(t, fresh.Sent, 1)
+	require.Equal(t, "in-1", fresh.Sent[0].Message.ID)
+
+	tail := session.NewRecord(7, session.TurnStart{Turn: 1})
+	renewed := started(map[string]any{"definition": "d", "first": create.First, "state": map[string]any{"spec": "s", "log": map[string]any{"tail": []session.Record{tail}}}})
+	require.Equal(t, "s", renewed.Spec)
+	require.Len(t, renewed.Carried, 1)
+	require.Empty(t, renewed.Sent, "the first run has it")
 }

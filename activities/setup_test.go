@@ -305,3 +305,24 @@ func TestHeartbeatsBeginAtOnceAndFollowHints(t *testing.T) { // A3.9
 	b.probes.Release("h")
 	<-done
 }
+
+// A hook that nobody registered costs no activity. See A3.12.
+func TestTheManifestNamesTheHooks(t *testing.T) {
+	t.Parallel()
+	stopping := func(d *plugin.Definition) {
+		d.TurnStopping = []plugin.Hook{func(context.Context, plugin.Moment) error { return nil }}
+	}
+	starting := func(d *plugin.Definition) {
+		d.SessionStart = []plugin.Hook{func(context.Context, plugin.Moment) error { return nil }}
+	}
+	for name, c := range map[string]struct {
+		define      func(*plugin.Definition)
+		start, stop bool
+	}{
+		"none": {func(*plugin.Definition) {}, false, false}, "stopping": {stopping, false, true}, "starting": {starting, true, false},
+	} {
+		m, err := newBench(t, define(c.define)).a.Manifest(agent)
+		require.NoError(t, err)
+		require.Equal(t, []bool{c.start, c.stop}, []bool{m.SessionStart, m.TurnStopping}, name)
+	}
+}

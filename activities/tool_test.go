@@ -394,3 +394,29 @@ func TestAStoppedCallKeepsItsOwnFailure(t *testing.T) { // §5
 	require.NoError(t, err)
 	require.Equal(t, "Error: disk full", out.Content.Text())
 }
+
+// What has run has run: a cancel that comes before the next execution does not undo it. See spec §5 X10, A3.7.
+func TestACancelledExecutionStillRecallsWhatAnEarlierOneDid(t *testing.T) {
+	t.Parallel()
+	runs := 0
+	b := called(t, effects(&runs, tools.Once, false, nil))
+	in := b.call("t", "{}")
+	require.Equal(t, "ran", b.tool(in).Content.Text())
+	b.exec = 2
+	b.cancel()
+	require.Equal(t, "ran", b.tool(in).Content.Text())
+	require.Equal(t, 1, runs)
+}
+
+// A worker of an older epoch must not start an effect. See A3.12.
+func TestAnOldWorkerRunsNoTool(t *testing.T) {
+	t.Parallel()
+	runs := 0
+	b := called(t, effects(&runs, tools.Pure, false, nil))
+	require.NoError(t, b.store.ClaimEpoch(t.Context(), sess, 2, "resume"))
+	_, err := b.a.Tool(b.ctx, b.call("t", "{}"))
+	var refusal *Refusal
+	require.ErrorAs(t, err, &refusal)
+	require.Equal(t, work.ErrFenced, refusal.Kind)
+	require.Zero(t, runs)
+}

@@ -201,9 +201,12 @@ func TestADefectFailsTheTaskAtOnce(t *testing.T) {
 		return out, nil
 	}
 	p.after(time.Second, func() { p.signal("followup", `{"id":"a","text":"a"}`) })
-	p.after(time.Minute, func() { p.signal("inject", `{"id":"b","text":"b"}`) })
-	p.after(2*time.Minute, func() { p.signal("dispose", `{}`) })
+	later := false
+	p.after(time.Minute, func() {
+		later = true
+		p.signal("dispose", `{}`)
+	})
 	p.run()
 	require.ErrorContains(t, p.env.GetWorkflowError(), "refusing to go on")
-	require.NotContains(t, p.log(), "IS+(next-step:b)")
+	require.False(t, later)
 }

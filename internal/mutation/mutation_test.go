@@ -65,6 +65,9 @@ func f(a, b int, list []int) (n int, err error) {
 	n = a
 	n++
 	g(n)
+	if err != nil {
+		l.Warn("n is", n)
+	}
 	switch {
 	case a >= b:
 		n = 2

@@ -71,7 +71,9 @@ func (f *finder) visit(body *ast.BlockStmt) {
 func (f *finder) node(n ast.Node, above []ast.Node) {
 	switch n := n.(type) {
 	case *ast.IfStmt:
-		f.negate(n.Cond)
+		if !talks(n) {
+			f.negate(n.Cond)
+		}
 	case *ast.ForStmt:
 		f.negate(n.Cond)
 	case *ast.SwitchStmt:

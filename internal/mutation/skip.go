@@ -48,6 +48,17 @@ func holdsText(e ast.Expr) bool {
 	return false
 }
 
+// talks reports whether all that a condition decides is whether something is said.
+func talks(s *ast.IfStmt) bool {
+	for _, inner := range s.Body.List {
+		e, ok := inner.(*ast.ExprStmt)
+		if !ok || !isText(e.X) || called(e.X.(*ast.CallExpr)) == "panic" {
+			return false
+		}
+	}
+	return s.Else == nil
+}
+
 // called is the last name of what is called.
 func called(c *ast.CallExpr) string {
 	switch f := c.Fun.(type) {
