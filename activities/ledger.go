@@ -104,7 +104,9 @@ func (c *call) done(ctx context.Context, out work.ToolOut) {
 func (c *call) recall(ctx context.Context) (*work.ToolOut, error) { return c.recallAs(ctx, c.in.Key) }
 
 func (c *call) recallAs(ctx context.Context, key string) (*work.ToolOut, error) {
-	entry, err := c.Store.Effect(ctx, key)
+	looking, cancel := bounded(ctx) // a cancel does not undo what has run
+	defer cancel()
+	entry, err := c.Store.Effect(looking, key)
 	if err != nil {
 		return nil, err
 	}

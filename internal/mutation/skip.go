@@ -93,7 +93,7 @@ func movable(s ast.Stmt) bool {
 	case *ast.IncDecStmt:
 		return true
 	case *ast.IfStmt:
-		return s.Init == nil && s.Else == nil
+		return s.Init == nil && s.Else == nil && !talks(s)
 	}
 	return false
 }
