@@ -1,6 +1,14 @@
 package driver
 
-import "testing"
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everturn/everturn/internal/work"
+)
 
 // Child agents, spec §6.4, architecture A3.13.
 func TestChildren(t *testing.T) {
@@ -366,4 +374,20 @@ func TestSchedulerDefects(t *testing.T) {
 			tool c2 ok => TR!(c2,ABORTED) SE TE(aborted user)
 		`},
 	})
+}
+
+// The number of children is bounded, and who is refused is told what to do. See architecture A3.13.
+func TestAnAgentHasABoundedNumberOfChildren(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	spawn := func(n int) {
+		w.feed(SpawnAsked{Ref: w.ref(), Child: work.Spawn{ID: fmt.Sprint("k", n), Create: json.RawMessage(`{}`)}})
+	}
+	for n := range MaxChildren {
+		spawn(n)
+	}
+	require.Len(t, w.state().Children, MaxChildren)
+	spawn(MaxChildren)
+	require.Equal(t, RefusedFull, w.receipt.Code)
+	require.Len(t, w.state().Children, MaxChildren)
 }
