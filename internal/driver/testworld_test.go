@@ -512,7 +512,7 @@ func (w *world) checkEnd(in Input, effects []Effect) {
 			w.failf("%T after the run was closed", effects[i+1])
 		}
 	}
-	if ask, ok := in.(DisposeAsked); ok && w.replies[ask.Ref] > 0 && w.state().Phase != Closed {
+	if ask, ok := in.(DisposeAsked); ok && w.answers[ask.Ref].Disposition == Done && w.state().Phase != Closed {
 		w.failf("a disposal was answered before the end")
 	}
 }
