@@ -89,3 +89,11 @@ func TestWhyAToolIsLost(t *testing.T) {
 	require.Equal(t, driver.LostExhausted, whyTool(temporal.NewApplicationError("no", "X")))
 	require.Equal(t, driver.LostCancelled, whyTool(temporal.NewCanceledError()))
 }
+
+// The agent's own queue takes what has none of its own. See architecture A3.12.
+func TestTheQueueOfAnActivity(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "mine", placed("mine", workflow.ActivityOptions{}).TaskQueue)
+	require.Equal(t, "gpu", placed("mine", workflow.ActivityOptions{TaskQueue: "gpu"}).TaskQueue)
+	require.Empty(t, placed("", workflow.ActivityOptions{}).TaskQueue)
+}
