@@ -232,6 +232,13 @@ func (a *agent) transition(t driver.Transition) {
 	if !s.Manifest.Attributes {
 		return // not registered on this server: an upsert would fail the task for ever
 	}
+	if err := workflow.UpsertTypedSearchAttributes(a.ctx, listed(s, t)...); err != nil {
+		workflow.GetLogger(a.ctx).Warn("search attributes not updated", "error", err)
+	}
+}
+
+// listed are the search attributes of a status.
+func listed(s *driver.State, t driver.Transition) []temporal.SearchAttributeUpdate {
 	set := []temporal.SearchAttributeUpdate{attrStatus.ValueSet(t.Status), attrTurn.ValueSet(int64(t.Turn)), attrDefinition.ValueSet(s.Definition)}
 	if s.Manifest.Rules > 1 {
 		set = append(set, waitingUpdate(t.Waiting))
@@ -242,9 +249,7 @@ func (a *agent) transition(t driver.Transition) {
 	if s.Parent != "" {
 		set = append(set, attrParent.ValueSet(s.Parent))
 	}
-	if err := workflow.UpsertTypedSearchAttributes(a.ctx, set...); err != nil {
-		workflow.GetLogger(a.ctx).Warn("search attributes not updated", "error", err)
-	}
+	return set
 }
 
 // memo shows the recorded metadata in listings.

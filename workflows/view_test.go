@@ -52,3 +52,13 @@ func TestWhetherAChangeIsPending(t *testing.T) {
 	require.True(t, View(&driver.State{Change: &work.Recorded{}}).Changing)
 	require.True(t, View(&driver.State{Configures: make([]driver.Configuring, 1)}).Changing)
 }
+
+// What a server may not know must not even be taken away there. See architecture A3.10.
+func TestTheAttributesOfAStatus(t *testing.T) {
+	t.Parallel()
+	count := func(s driver.State, tr driver.Transition) int { return len(listed(&s, tr)) }
+	require.Equal(t, 3, count(driver.State{}, driver.Transition{}))
+	require.Equal(t, 3, count(driver.State{Manifest: work.Manifest{Rules: 1}}, driver.Transition{}))
+	require.Equal(t, 4, count(driver.State{Manifest: work.Manifest{Rules: 2}}, driver.Transition{}))
+	require.Equal(t, 5, count(driver.State{Parent: "p"}, driver.Transition{Model: "p/m"}))
+}
