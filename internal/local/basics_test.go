@@ -243,7 +243,8 @@ func TestAFailedBirthFreesTheID(t *testing.T) {
 	w.settled()
 	run, err := w.Describe(t.Context(), "a")
 	require.NoError(t, err)
-	require.Equal(t, agents.Run{ID: "a-run-1", Status: "failed", Code: work.ErrUnknownDefinition, Reason: run.Reason, Started: w.Now()}, run)
+	said := agents.Listed{ID: "a", Status: "failed", Definition: "nobody", Started: w.Now()}
+	require.Equal(t, agents.Run{ID: "a-run-1", Status: "failed", Code: work.ErrUnknownDefinition, Reason: run.Reason, Started: w.Now(), Said: said}, run)
 	require.Contains(t, run.Reason, "nobody")
 	w.start()
 	require.ErrorIs(t, w.Start(t.Context(), "a", signals.Create{Definition: "test"}), agents.ErrExists)
