@@ -6,7 +6,8 @@ import (
 	"github.com/everturn/everturn/internal/driver"
 )
 
-// copyState is a copy that the driver may change. Records, outcomes and causes are never changed in place.
+// copyState is a copy that the driver may change. Records, outcomes, causes, manifests and what was recorded are never
+// changed in place.
 func copyState(s *driver.State) driver.State {
 	c := *s
 	for _, list := range []*[]string{&c.Disposers, &c.Batch, &c.Claimed, &c.Dropped, &c.Seen.IDs} {
@@ -15,6 +16,7 @@ func copyState(s *driver.State) driver.State {
 	c.NextTurn, c.NextStep, c.Ended = slices.Clone(c.NextTurn), slices.Clone(c.NextStep), slices.Clone(c.Ended)
 	c.Log.Tail, c.Log.Waiting = slices.Clone(c.Log.Tail), slices.Clone(c.Log.Waiting)
 	c.Calls, c.Children = slices.Clone(c.Calls), slices.Clone(c.Children)
+	c.Abandoned, c.Configures = slices.Clone(c.Abandoned), slices.Clone(c.Configures)
 	for i := range c.Calls {
 		c.Calls[i].Ask = fresh(c.Calls[i].Ask)
 	}
