@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/everturn/everturn/internal/work"
-	"github.com/everturn/everturn/session"
 )
 
 // reset sets the agent back to where it is: what was open is nobody's from now on, and its answers change nothing. An
@@ -205,6 +204,7 @@ func TestAResetCountsOnlyForward(t *testing.T) {
 	w := unborn(t)
 	w.born(0)
 	before := asJSON(t, w.state())
-	w.feed(Reset{Out: work.ResetOut{Epoch: w.state().Epoch, Context: &session.Message{ID: "m"}}})
+	told := user("told", 0)
+	w.feed(Reset{Out: work.ResetOut{Epoch: w.state().Epoch, Context: &told}})
 	require.Equal(t, before, asJSON(t, w.state()))
 }
