@@ -18,7 +18,7 @@ type stage struct {
 	reach map[string]bool
 
 	binary string        // empty: not built yet
-	usual  time.Duration // how long it takes without a fault; 0: not known
+	usual  time.Duration // how long it takes without a fault
 }
 
 // suite is what is run against a fault, from the cheapest to the dearest.
@@ -66,14 +66,11 @@ func (s *stage) reaches(ctx context.Context, root, pkg string) (bool, error) {
 // A test that has a fault gets much longer than one that has none: other programs run on the machine too.
 const (
 	slower   = 10
-	atLeast  = time.Minute
+	atLeast  = 2 * time.Minute
 	atMost   = 10 * time.Minute
 	lastWord = 10 * time.Second // to say where it hangs
 )
 
 func (s *stage) patience() time.Duration {
-	if s.usual == 0 {
-		return atMost
-	}
 	return min(max(slower*s.usual, atLeast), atMost)
 }
