@@ -62,7 +62,7 @@ type agent struct {
 
 func newAgent(ctx workflow.Context, start Start) *agent {
 	free, _ := workflow.NewDisconnectedContext(ctx)
-	return &agent{ctx: free, seat: currentRun(ctx), queue: queueOf(ctx), cancels: map[string]workflow.CancelFunc{}, slots: map[string]*slot{},
+	return &agent{ctx: free, seat: firstRun(ctx), queue: queueOf(ctx), cancels: map[string]workflow.CancelFunc{}, slots: map[string]*slot{},
 		starts: map[string]workflow.Future{}, said: map[string]workflow.Future{}}
 }
 

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"reflect"
 	"time"
 
@@ -21,6 +22,12 @@ func currentRun(ctx workflow.Context) string {
 		return run.String()
 	}
 	return info.OriginalRunID
+}
+
+// firstRun is the run that a history begins with: of one that was reset, also to its beginning, the run it was taken from.
+// The SDK's test environment knows only one.
+func firstRun(ctx workflow.Context) string {
+	return cmp.Or(workflow.GetInfo(ctx).OriginalRunID, currentRun(ctx))
 }
 
 // takeOver makes a reset safe before anything else happens: the agent gets an epoch of its own, which fences what the
