@@ -57,7 +57,7 @@ func (a *announcements) add(name, id string) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.said = append(a.said, name)
-		if name == stream.NoticeDisposed {
+		if name == stream.NoticeDisposed && !slices.Contains(a.gone, id) { // told at least once, D18
 			a.gone = append(a.gone, id)
 		}
 	}
