@@ -71,15 +71,23 @@ func (o bucket) Stats(ctx context.Context, prefix string) iter.Seq2[Object, erro
 
 // Touch implements [Objects]: a bucket knows no touch, so the same bytes are written over themselves.
 func (o bucket) Touch(ctx context.Context, key string) error {
+	return o.wrap("touch", key, o.rewrite(ctx, key, touchAfter))
+}
+
+// rewrite makes an object young that is older than age.
+func (o bucket) rewrite(ctx context.Context, key string, age time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	info, err := o.b.Attributes(ctx, key)
-	if err != nil || time.Since(info.ModTime) < touchAfter {
-		return o.wrap("touch", key, err)
+	if err != nil || time.Since(info.ModTime) < age {
+		return err
 	}
 	data, err := o.b.ReadAll(ctx, key)
 	if err != nil {
-		return o.wrap("touch", key, err)
+		return err
 	}
-	return o.wrap("touch", key, o.b.WriteAll(ctx, key, data, &blob.WriterOptions{ContentType: "application/octet-stream"}))
+	return o.b.WriteAll(ctx, key, data, &blob.WriterOptions{ContentType: "application/octet-stream"})
 }
 
 // DeleteBefore implements [Objects]. Between its look and the deletion lies a moment.
