@@ -56,8 +56,10 @@ func (c *Client) Collect(ctx context.Context, o CollectOptions) (Garbage, error)
 		return g, &RefusedError{Code: CodeForgotten, Message: fmt.Sprintf("none of the %d sessions in the store is known here: is it the right address and namespace? Nothing was deleted", plan.Sessions)}
 	}
 	g.Deleted = true
-	g.Garbage, err = plan.Run(ctx)
-	return g, err
+	if g.Garbage, err = plan.Run(ctx); err != nil {
+		return g, fmt.Errorf("collect garbage: %w (some of it may be deleted: collect again)", err)
+	}
+	return g, nil
 }
 
 // checkGrace refuses a grace period that is too short beside live agents.

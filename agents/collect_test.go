@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"strings"
 	"testing"
@@ -148,6 +149,64 @@ func TestACollectionTakesNothingAnAgentMayNeed(t *testing.T) {
 			_, err = p.client.Fork(t.Context(), "a", agents.ForkOptions{ID: "fork"})
 			require.NoError(t, err)
 		})
+	}
+}
+
+// At these points everything that is there is named: in the log, in a journal, in the ledger or in what the workflow was
+// told. Between them, for a moment, a step holds what it has just written; that is what the grace period is for.
+func TestACollectionAtAnyPointOfAStep(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("z", 6000)
+	script := `tool c1 echo {"text":"` + large + `"}` + "\ntext \"done\""
+	for _, at := range []local.Point{
+		{Name: "activity/start", Activity: "Step", Step: 1}, {Name: "step/assembled", Step: 1}, {Name: "step/start", Step: 1},
+		{Name: "chunk", Step: 1}, {Name: "stream/end", Step: 1}, {Name: "activity/answer", Activity: "Step", Step: 1},
+		{Name: "activity/start", Activity: "Tool"}, {Name: "tool/started"}, {Name: "tool/body-done"},
+		{Name: "activity/start", Activity: "Step", Step: 2}, {Name: "activity/answer", Activity: "Step", Step: 2},
+	} {
+		for _, dies := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s %s step %d, worker dies: %v", at.Activity, at.Name, at.Step, dies), func(t *testing.T) {
+				t.Parallel()
+				p := oldPlace(t, script)
+				a := p.create("a")
+				hold := p.engine.HoldAt(at)
+				_, err := a.Followup(t.Context(), long("first"))
+				require.NoError(t, err)
+				require.NoError(t, hold.Wait(t.Context(), 1))
+				p.collect()
+				if dies {
+					require.NoError(t, p.engine.KillWorker())
+					p.collect()
+				}
+				hold.Release()
+				if dies {
+					_, err := p.engine.StartWorker()
+					require.NoError(t, err)
+				}
+				require.NoError(t, a.WhenIdle(t.Context()))
+				var results []string
+				for r, err := range a.Log(t.Context(), 0) {
+					require.NoError(t, err)
+					if e, ok := r.Event.(session.ToolResult); ok {
+						raw, err := json.Marshal(e.Message)
+						require.NoError(t, err)
+						results = append(results, string(raw))
+					}
+					if e, ok := r.Event.(session.TurnEnd); ok {
+						require.Equal(t, session.TurnCompleted, e.Reason.Kind)
+					}
+				}
+				if dies && (at.Name == "chunk" || at.Name == "stream/end") {
+					require.Empty(t, results, "the model is asked again, and the script has gone on")
+				} else {
+					require.Len(t, results, 1)
+					require.Contains(t, results[0], large)
+				}
+				p.collect()
+				_, err = a.Fold(t.Context())
+				require.NoError(t, err)
+			})
+		}
 	}
 }
 
