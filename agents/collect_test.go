@@ -239,21 +239,23 @@ func TestACollectionFindsGarbage(t *testing.T) {
 
 func TestAgentsWorkWhileGarbageIsCollected(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it waits for hours to pass")
+	}
 	objects, err := local.Objects(t.Context(), "file://"+t.TempDir()+"?sync=none")
 	require.NoError(t, err)
-	// An hour passes in a second and a half: longer than anything here takes, shorter than the test.
-	p := newPlaceOn(t, strings.Repeat("tool c1 echo {\"text\":\"x\"}\ntext \"ok\"\n", 4000), hasty{objects, 2400})
+	// An hour passes in four seconds: longer than anything here takes, shorter than the test.
+	p := newPlaceOn(t, strings.Repeat("tool c1 echo {\"text\":\"x\"}\ntext \"ok\"\n", 20000), hasty{objects, 900})
 	taken, turns := 0, 0
 	a, b := p.create("a"), p.create("b")
 	for ; taken < 30; turns++ {
-		require.Less(t, turns, 1900)
+		require.Less(t, turns, 9900)
 		_, err := b.Followup(t.Context(), long("the same"))
 		require.NoError(t, err)
 		answer, err := a.Ask(t.Context(), long("the same").Text) // stored again and again, and collected in between
 		require.NoError(t, err)
 		require.NoError(t, answer.Err())
-		if turns%10 == 0 {
-			require.NoError(t, b.WhenIdle(t.Context()))
+		if turns%10 == 0 { // b works meanwhile
 			for _, c := range p.collect().Garbage {
 				taken += c.Objects
 			}
