@@ -244,8 +244,8 @@ func TestAgentsWorkWhileGarbageIsCollected(t *testing.T) {
 	}
 	objects, err := local.Objects(t.Context(), "file://"+t.TempDir()+"?sync=none")
 	require.NoError(t, err)
-	// An hour passes in four seconds: longer than anything here takes, shorter than the test.
-	p := newPlaceOn(t, strings.Repeat("tool c1 echo {\"text\":\"x\"}\ntext \"ok\"\n", 20000), hasty{objects, 900})
+	// An hour passes in ten seconds: longer than anything here takes, shorter than the test.
+	p := newPlaceOn(t, strings.Repeat("tool c1 echo {\"text\":\"x\"}\ntext \"ok\"\n", 20000), hasty{objects, 360})
 	taken, turns := 0, 0
 	a, b := p.create("a"), p.create("b")
 	for ; taken < 30; turns++ {
