@@ -30,6 +30,11 @@ type Backend interface {
 	Workers(ctx context.Context) (bool, error)
 	// Untaken are the acts that the agent's run accepted and no worker has taken yet, oldest first. It needs no worker.
 	Untaken(ctx context.Context, id string) ([]Untaken, error)
+	// History yields all bytes that the agent's last run remembers, in which it may name objects of the store: what it was
+	// started with, what it was sent, what activities answered. It needs no worker.
+	History(ctx context.Context, id string) iter.Seq2[[]byte, error]
+	// Forget removes an agent that has ended, with all its runs; [ErrExists] if it is live. An unknown one is no error.
+	Forget(ctx context.Context, id string) error
 }
 
 // An Untaken act is durable and has had no effect yet.

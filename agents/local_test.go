@@ -51,6 +51,12 @@ func newPlace(t *testing.T, script string) *place {
 	t.Helper()
 	objects, err := local.Objects(t.Context(), "mem://")
 	require.NoError(t, err)
+	return newPlaceOn(t, script, objects)
+}
+
+func newPlaceOn(t *testing.T, script string, objects store.Objects) *place {
+	t.Helper()
+	var err error
 	p := &place{t: t, probes: &scripted.Probes{}, written: &atomic.Int64{}}
 	objects = counted{objects, p.written}
 	provider := scripted.New(scripted.Config{Probes: p.probes,

@@ -75,6 +75,7 @@ Every other command works from any machine that reaches Temporal and the store.`
 		a.sendCmd(signals.Inject, "Add context without waking the agent", "starter inject my-agent \"the build is green again\""),
 		a.inboxCmd(), a.cancelCmd(), a.approveCmd(), a.denyCmd(), a.waitCmd(), a.disposeCmd(),
 		a.maintainCmd(), a.configureCmd(), a.resumeCmd(), a.forkCmd(), a.exportCmd(), a.importCmd(),
+		a.gcCmd(), a.eraseCmd(),
 		a.logCmd(), a.tailCmd(), a.requestCmd(), a.conformanceCmd(),
 	)
 	return root

@@ -105,6 +105,31 @@ func (f fenced) List(ctx context.Context, prefix string) iter.Seq2[string, error
 	}
 }
 
+// Stats implements [store.Objects].
+func (f fenced) Stats(ctx context.Context, prefix string) iter.Seq2[store.Object, error] {
+	return func(yield func(store.Object, error) bool) {
+		if err := f.w.alive(func() error { return nil }); err != nil {
+			yield(store.Object{}, err)
+			return
+		}
+		f.inner.Stats(ctx, prefix)(yield)
+	}
+}
+
+// Touch implements [store.Objects].
+func (f fenced) Touch(ctx context.Context, key string) error {
+	return f.w.alive(func() error { return f.inner.Touch(ctx, key) })
+}
+
+// DeleteBefore implements [store.Objects].
+func (f fenced) DeleteBefore(ctx context.Context, key string, t time.Time) (gone bool, err error) {
+	err = f.w.alive(func() error {
+		gone, err = f.inner.DeleteBefore(ctx, key, t)
+		return err
+	})
+	return gone, err
+}
+
 // Delete implements [store.Objects].
 func (f fenced) Delete(ctx context.Context, key string) error {
 	return f.w.alive(func() error { return f.inner.Delete(ctx, key) })

@@ -19,15 +19,20 @@ func (e *Engine) Save() ([]byte, error) {
 	defer e.mu.Unlock()
 	out := saved{Now: e.now}
 	for _, a := range e.runs {
-		kept := *a
-		kept.Queue = slices.DeleteFunc(slices.Clone(a.Queue), func(i item) bool { return i.query != nil })
-		out.Agents = append(out.Agents, &kept)
+		out.Agents = append(out.Agents, a.kept())
 	}
 	data, err := json.Marshal(out)
 	if err != nil {
 		return nil, fmt.Errorf("local: save: %w", err)
 	}
 	return data, nil
+}
+
+// kept is the durable part of a run. The caller holds the lock.
+func (a *agent) kept() *agent {
+	kept := *a
+	kept.Queue = slices.DeleteFunc(slices.Clone(a.Queue), func(i item) bool { return i.query != nil })
+	return &kept
 }
 
 // Load makes an engine that goes on where another one was saved, on the same objects. It has no worker yet.

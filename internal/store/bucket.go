@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"time"
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
@@ -40,6 +41,17 @@ func (o bucket) Get(ctx context.Context, key string) ([]byte, error) {
 // List implements [Objects].
 func (o bucket) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
+		for obj, err := range o.Stats(ctx, prefix) {
+			if !yield(obj.Key, err) {
+				return
+			}
+		}
+	}
+}
+
+// Stats implements [Objects].
+func (o bucket) Stats(ctx context.Context, prefix string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
 		it := o.b.List(&blob.ListOptions{Prefix: prefix})
 		for {
 			obj, err := it.Next(ctx)
@@ -47,14 +59,53 @@ func (o bucket) List(ctx context.Context, prefix string) iter.Seq2[string, error
 				return
 			}
 			if err != nil {
-				yield("", o.wrap("list", prefix, err))
+				yield(Object{}, o.wrap("list", prefix, err))
 				return
 			}
-			if !yield(obj.Key, nil) {
+			if !yield(Object{obj.Key, obj.Size, obj.ModTime}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// Touch implements [Objects]: a bucket knows no touch, so the same bytes are written over themselves.
+func (o bucket) Touch(ctx context.Context, key string) error {
+	return o.wrap("touch", key, o.rewrite(ctx, key, touchAfter))
+}
+
+// rewrite makes an object young that is older than age.
+func (o bucket) rewrite(ctx context.Context, key string, age time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	info, err := o.b.Attributes(ctx, key)
+	if err != nil || time.Since(info.ModTime) < age {
+		return err
+	}
+	data, err := o.b.ReadAll(ctx, key)
+	if err != nil {
+		return err
+	}
+	return o.b.WriteAll(ctx, key, data, &blob.WriterOptions{ContentType: "application/octet-stream"})
+}
+
+// DeleteBefore implements [Objects]. Between its look and the deletion lies a moment.
+func (o bucket) DeleteBefore(ctx context.Context, key string, t time.Time) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	info, err := o.b.Attributes(ctx, key)
+	switch {
+	case gcerrors.Code(err) == gcerrors.NotFound:
+		return true, nil
+	case err != nil:
+		return false, o.wrap("delete", key, err)
+	case !info.ModTime.Before(t):
+		return false, nil
+	}
+	err = o.Delete(ctx, key)
+	return err == nil, err
 }
 
 // Delete implements [Objects].

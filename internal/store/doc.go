@@ -13,7 +13,11 @@
 // A Store is safe for concurrent use, also by several processes on one folder or bucket. In a folder an object is
 // flushed, file and folder, before it is reported stored; [SyncNone] leaves that to the operating system.
 //
+// [Store.PlanCollect] finds what nothing reaches any more, [Store.PlanErase] what belongs to one session alone;
+// [Plan.Run] deletes it. Both trust only what they read, and ask whoever runs the sessions what it still holds.
+//
 // Two things it does not do. The epoch check of Append is not atomic with the write: a writer that loses its epoch
 // between the two leaves an orphan segment, which no head of the new epoch reaches. And it never overwrites: the only
-// object ever replaced is a content-addressed one whose bytes do not match its own name.
+// object ever replaced is a content-addressed one whose bytes do not match its own name. A bucket, which knows no touch,
+// gets the same bytes again when they are stored again.
 package store

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/everturn/everturn/session"
 )
@@ -156,10 +157,20 @@ func (s *Store) keepState(sessionID string, head Head, seed int64, state *sessio
 	s.folds.put(foldKey{head, seed}, fold{sessionID, state})
 }
 
+// A seedOf says how many events a session inherited.
+type seedOf struct {
+	session string
+	length  int64
+	until   time.Time // from then on it is looked up again: the session may have been erased, and its id used anew
+}
+
+const seedsFor = time.Minute
+
 // seedLength returns how many events a session inherited.
-func (s *Store) seedLength(ctx context.Context, sessionID string) (seed int64, err error) {
-	if s.seeds.get(sessionID, func(n int64) { seed = n }) {
-		return seed, nil
+func (s *Store) seedLength(ctx context.Context, sessionID string) (int64, error) {
+	var seed seedOf
+	if s.seeds.get(sessionID, func(v seedOf) { seed = v }) && time.Now().Before(seed.until) {
+		return seed.length, nil
 	}
 	h, err := s.Header(ctx, sessionID)
 	if errors.Is(err, ErrNotFound) {
@@ -168,6 +179,6 @@ func (s *Store) seedLength(ctx context.Context, sessionID string) (seed int64, e
 	if err != nil {
 		return 0, err
 	}
-	s.seeds.put(sessionID, h.SeedLength)
+	s.seeds.put(sessionID, seedOf{sessionID, h.SeedLength, time.Now().Add(seedsFor)})
 	return h.SeedLength, nil
 }

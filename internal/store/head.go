@@ -66,7 +66,11 @@ func (s *Store) publishHead(ctx context.Context, sessionID string, epoch int64, 
 	}
 	last, known := s.lastPublished(sessionID)
 	if known && (last.covers(epoch, head) || last.epoch == epoch && last.head == head) {
-		return nil
+		if s.exists(ctx, last.key) {
+			return nil
+		}
+		s.forgetPublished(sessionID)
+		known = false
 	}
 	key, err := s.createHead(ctx, headObject{sessionID, epoch, head})
 	if err != nil {
@@ -81,6 +85,17 @@ func (s *Store) publishHead(ctx context.Context, sessionID string, epoch int64, 
 	}
 	s.rememberPublished(sessionID, next)
 	return nil
+}
+
+// exists reports whether an object is there. A head that is not was replaced by a newer one of another process, or its
+// session was erased, and this head belongs to another one of its id.
+func (s *Store) exists(ctx context.Context, key string) bool {
+	for obj, err := range s.objects.Stats(ctx, key) {
+		if err != nil || obj.Key == key {
+			return err == nil
+		}
+	}
+	return false
 }
 
 // createHead names a head under the first key that no other head of its count has.
@@ -99,6 +114,12 @@ func (s *Store) lastPublished(sessionID string) (publishedHead, bool) {
 	defer s.mu.Unlock()
 	p, ok := s.published[sessionID]
 	return p, ok
+}
+
+func (s *Store) forgetPublished(sessionID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.published, sessionID)
 }
 
 func (s *Store) rememberPublished(sessionID string, p publishedHead) {

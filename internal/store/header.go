@@ -16,6 +16,7 @@ func (s *Store) PutHeader(ctx context.Context, h session.Header) error {
 	if err := checkSession(h.ID); err != nil {
 		return fmt.Errorf("put header: %w", err)
 	}
+	s.forget(h.ID)
 	err := s.createSame(ctx, fmt.Sprintf("header of session %q", h.ID), headerKey(h.ID), sealJSON(h))
 	var conflict *ConflictError
 	if !errors.As(err, &conflict) {

@@ -34,8 +34,8 @@ type Store struct {
 	objects Objects
 	id      string
 	folds   *lru[foldKey, fold]
-	spans   *lru[string, span]  // by hash of a segment
-	seeds   *lru[string, int64] // by session: immutable once the header is there
+	spans   *lru[string, span]   // by hash of a segment
+	seeds   *lru[string, seedOf] // by session
 
 	mu        sync.Mutex
 	published map[string]publishedHead
@@ -72,7 +72,7 @@ func newStore(objects Objects, o Options) *Store {
 		objects:   objects,
 		folds:     newLRU[foldKey, fold](cached),
 		spans:     newLRU[string, span](maxSpans),
-		seeds:     newLRU[string, int64](maxSpans),
+		seeds:     newLRU[string, seedOf](maxSpans),
 		published: map[string]publishedHead{},
 	}
 }

@@ -17,6 +17,7 @@ const (
 	Get    = "get"
 	List   = "list"
 	Delete = "delete"
+	Touch  = "touch"
 )
 
 // Always is a number of times that is never used up.

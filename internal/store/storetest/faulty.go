@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/everturn/everturn/internal/store"
 )
@@ -60,6 +61,47 @@ func (o *Faulty) List(ctx context.Context, prefix string) iter.Seq2[string, erro
 			yield("", e.after)
 		}
 	}
+}
+
+// Stats implements [store.Objects]; to faults it is a list.
+func (o *Faulty) Stats(ctx context.Context, prefix string) iter.Seq2[store.Object, error] {
+	return func(yield func(store.Object, error) bool) {
+		e := o.faults.hit(List, prefix)
+		if err := e.start(ctx); err != nil {
+			yield(store.Object{}, err)
+			return
+		}
+		for obj, err := range o.inner.Stats(ctx, prefix) {
+			if !yield(obj, err) {
+				return
+			}
+		}
+		if e.after != nil {
+			yield(store.Object{}, e.after)
+		}
+	}
+}
+
+// Touch implements [store.Objects].
+func (o *Faulty) Touch(ctx context.Context, key string) error {
+	e := o.faults.hit(Touch, key)
+	if err := e.start(ctx); err != nil {
+		return err
+	}
+	return e.finish(o.inner.Touch(ctx, key))
+}
+
+// DeleteBefore implements [store.Objects]; to faults it is a delete.
+func (o *Faulty) DeleteBefore(ctx context.Context, key string, t time.Time) (bool, error) {
+	e := o.faults.hit(Delete, key)
+	if err := e.start(ctx); err != nil {
+		return false, err
+	}
+	gone, err := o.inner.DeleteBefore(ctx, key, t)
+	if err = e.finish(err); err != nil {
+		return false, err
+	}
+	return gone, nil
 }
 
 // Delete implements [store.Objects].

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,6 +22,9 @@ func RunObjects(t *testing.T, open func(t *testing.T) store.Objects) {
 		"keys are listed by prefix and in order": objectsList,
 		"a loop over keys can be left":           objectsListBreak,
 		"delete is idempotent":                   objectsDelete,
+		"objects have a size and an age":         objectsStats,
+		"what is touched is there, or it is not": objectsTouch,
+		"only what is older is deleted":          objectsDeleteBefore,
 		"bad keys are refused":                   objectsBadKeys,
 		"a cancelled context is obeyed":          objectsCancelled,
 	} {
@@ -157,4 +161,47 @@ func race(t *testing.T, n int, do func(i int) bool) []int {
 	close(start)
 	wg.Wait()
 	return won
+}
+
+// slack is how far the clock of a driver may be from this program's.
+const slack = time.Minute
+
+func objectsStats(t *testing.T, o store.Objects) {
+	require.NoError(t, o.Create(t.Context(), "s/a", []byte("123")))
+	require.NoError(t, o.Create(t.Context(), "s/b/c", nil))
+	require.NoError(t, o.Create(t.Context(), "other", nil))
+	var keys []string
+	var size int64
+	for obj, err := range o.Stats(t.Context(), "s/") {
+		require.NoError(t, err)
+		require.WithinDuration(t, time.Now(), obj.Made, slack)
+		keys, size = append(keys, obj.Key), size+obj.Bytes
+	}
+	require.Equal(t, []string{"s/a", "s/b/c"}, keys)
+	require.EqualValues(t, 3, size)
+}
+
+func objectsTouch(t *testing.T, o store.Objects) {
+	require.ErrorIs(t, o.Touch(t.Context(), "t/x"), store.ErrNotFound)
+	require.NoError(t, o.Create(t.Context(), "t/x", []byte("x")))
+	require.NoError(t, o.Touch(t.Context(), "t/x"))
+	data, err := o.Get(t.Context(), "t/x")
+	require.NoError(t, err)
+	require.Equal(t, "x", string(data))
+}
+
+func objectsDeleteBefore(t *testing.T, o store.Objects) {
+	require.NoError(t, o.Create(t.Context(), "d/x", []byte("x")))
+	gone, err := o.DeleteBefore(t.Context(), "d/x", time.Now().Add(-slack))
+	require.NoError(t, err)
+	require.False(t, gone)
+	_, err = o.Get(t.Context(), "d/x")
+	require.NoError(t, err)
+	for range 2 {
+		gone, err = o.DeleteBefore(t.Context(), "d/x", time.Now().Add(slack))
+		require.NoError(t, err)
+		require.True(t, gone)
+		_, err = o.Get(t.Context(), "d/x")
+		require.ErrorIs(t, err, store.ErrNotFound)
+	}
 }
