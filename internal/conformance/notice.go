@@ -3,6 +3,7 @@ package conformance
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -13,18 +14,51 @@ import (
 
 // notices keeps what listeners were told.
 type notices struct {
-	mu   sync.Mutex
-	said []string // in the words of a scenario
-	seen int
+	mu      sync.Mutex
+	said    []string // in the words of a scenario
+	told    []string // the notices themselves, one for each of said
+	seen    int
+	retells bool // a workflow task that could not be completed is executed again and tells all of its own again (D18)
+}
+
+func (n *notices) add(words string, what plugin.Notice) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.said = append(n.said, words)
+	n.told = append(n.told, identity(what))
+	if n.retells {
+		n.forgetRepetition()
+	}
+}
+
+// identity is what a notice and its repetition share; the time of an event is another when it is told again.
+func identity(n plugin.Notice) string {
+	var at struct{ Seq int64 }
+	if n.Name == stream.NoticeEvent && json.Unmarshal(n.Data, &at) == nil {
+		return fmt.Sprintf("%s %d", n.Name, at.Seq)
+	}
+	return n.Name + " " + string(n.Data)
+}
+
+// forgetRepetition drops what ends the list and was told just before. Statuses alone do not count: they
+// have nothing by which one can be told from the next.
+func (n *notices) forgetRepetition() {
+	for k := len(n.told) / 2; k > 0; k-- {
+		first, again := n.told[len(n.told)-2*k:len(n.told)-k], n.told[len(n.told)-k:]
+		status := func(s string) bool { return strings.HasPrefix(s, stream.NoticeStatus+" ") }
+		if slices.Equal(first, again) && slices.ContainsFunc(again, func(s string) bool { return !status(s) }) {
+			n.told, n.said = n.told[:len(n.told)-k], n.said[:len(n.said)-k]
+			n.seen = min(n.seen, len(n.said))
+			return
+		}
+	}
 }
 
 // listen is the listener of the scenario's definition. It fails where the scenario says so, after it has noted what it
 // was told.
 func (w *world) listen(n plugin.Notice) {
 	if words := inWords(n); words != "" {
-		w.notices.mu.Lock()
-		w.notices.said = append(w.notices.said, words)
-		w.notices.mu.Unlock()
+		w.notices.add(words, n)
 	}
 	w.announced.add(n.Name, n.Session)
 	w.fall(n)

@@ -30,6 +30,7 @@ func (t *serverTarget) open(ctx context.Context, w *world, d *plugin.Definition)
 	if err != nil {
 		return nil, err
 	}
+	w.notices.retells = true
 	queue := "conformance-" + uuid.NewString()
 	p := &serverPower{client: t.client, make: func(ctx context.Context) (*worker.Worker, error) {
 		return worker.New(ctx, worker.Config{Client: t.client, Namespace: t.namespace, TaskQueue: queue, Store: s,
