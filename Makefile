@@ -3,13 +3,14 @@
 # make check  formatting, vet, static analysis, workflow determinism, race tests
 # make soak   random schedules for hours: ONLY=local|server|crashes|worlds for one kind, N=20000 for so many, FIRST=17 to begin there
 # make mutation   breaks the code on purpose, a fault at a time, and shows that the tests find each: ARGS="-only latch" for some
+# make record     after a deliberate change of the rules: writes the histories anew that must replay
 # make help   this list
 
 GO      ?= go
 BIN     := $(CURDIR)/bin
 SERVER  := $(BIN)/devserver
 
-.PHONY: help run test unit server check soak mutation conformance bench clean
+.PHONY: help run test unit server check soak mutation record conformance bench clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -69,6 +70,10 @@ soak-worlds:
 
 mutation:
 	$(GO) run ./internal/mutation $(ARGS)
+
+# Which scenarios are kept is what the folder holds; an empty file C-012-1.json asks for one more.
+record: server
+	EVERTURN_DEVSERVER=$(SERVER) $(GO) test -count 1 -run '^TestServer$$' ./conformance -args -record
 
 clean:
 	rm -rf $(BIN)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
-	"go.uber.org/zap"
 
 	"github.com/everturn/everturn/internal/conformance"
 	"github.com/everturn/everturn/internal/log"
@@ -22,7 +21,7 @@ func TestServer(t *testing.T) {
 	t.Parallel()
 	all, err := conformance.Load(dir)
 	require.NoError(t, err)
-	c, err := client.Dial(client.Options{HostPort: servertest.Start(t, serverBinary(t)), Logger: log.Temporal(zap.NewNop())})
+	c, err := client.Dial(client.Options{HostPort: servertest.Start(t, serverBinary(t)), Logger: log.Silent()})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	target := conformance.Server(c, client.DefaultNamespace)
@@ -31,6 +30,7 @@ func TestServer(t *testing.T) {
 			require.True(t, r.OK, "%s  %s\n%s", r.ID, r.Title, r.Error)
 		})
 	}
+	requireReplay(t, c)
 }
 
 func serverBinary(t *testing.T) string {

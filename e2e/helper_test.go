@@ -13,6 +13,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"github.com/everturn/everturn/internal/log"
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/llm/scripted"
@@ -62,7 +63,7 @@ func runWorker() error {
 	if err != nil {
 		return err
 	}
-	c, err := client.DialContext(ctx, client.Options{HostPort: os.Getenv(beWorker), Logger: silent{}})
+	c, err := client.DialContext(ctx, client.Options{HostPort: os.Getenv(beWorker), Logger: log.Silent()})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/everturn/everturn/agents"
+	"github.com/everturn/everturn/internal/servertest"
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/session"
 )
@@ -265,12 +266,7 @@ func streams(t *testing.T, a *agents.Agent, n int) []string {
 // history is the Temporal history of the latest run of an agent, or of a given run.
 func (p *place) history(id string, run ...string) *historypb.History {
 	p.t.Helper()
-	it := p.sdk.GetWorkflowHistory(p.t.Context(), id, append(run, "")[0], false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	h := &historypb.History{}
-	for it.HasNext() {
-		e, err := it.Next()
-		require.NoError(p.t, err)
-		h.Events = append(h.Events, e)
-	}
+	h, err := servertest.History(p.t.Context(), p.sdk, id, append(run, "")[0])
+	require.NoError(p.t, err)
 	return h
 }

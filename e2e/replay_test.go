@@ -2,19 +2,14 @@ package e2e
 
 import (
 	"flag"
-	"os"
+	"fmt"
 	"path/filepath"
-	"regexp"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/interceptor"
-	"go.temporal.io/sdk/worker"
-	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/everturn/everturn/workflows"
+	"github.com/everturn/everturn/internal/servertest"
 )
 
 // histories is where the histories of the tests are kept, to become those that must replay for ever: see
@@ -25,20 +20,12 @@ var histories = flag.String("histories", "", "write the Temporal histories of th
 func (p *place) replay(id string) {
 	p.t.Helper()
 	for n, h := range p.runs(id) {
-		require.NoError(p.t, replayer(p.t).ReplayWorkflowHistory(silent{}, h), "run %d of %s", n+1, id)
-		keep(p.t, h, n)
+		require.NoError(p.t, servertest.Replay(h), "run %d of %s", n+1, id)
+		if *histories != "" {
+			name := fmt.Sprintf("%s-%d.json", filepath.Base(p.t.Name()), n+1)
+			require.NoError(p.t, servertest.WriteHistory(filepath.Join(*histories, name), h))
+		}
 	}
-}
-
-func replayer(t *testing.T) worker.WorkflowReplayer {
-	t.Helper()
-	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
-		Interceptors:             []interceptor.WorkerInterceptor{workflows.Interceptor(workflows.Options{})},
-		DisableDeadlockDetection: true, // it measures time, and a busy machine is no defect
-	})
-	require.NoError(t, err)
-	workflows.Register(r)
-	return r
 }
 
 // runs are the histories of all runs of an agent, the first one first. After a reset the last one is not in the chain of
@@ -63,20 +50,4 @@ func (p *place) runs(id string) []*historypb.History {
 		out = append(out, p.history(id, d.WorkflowExecution.RunID))
 	}
 	return out
-}
-
-// What names the machine in a history.
-var machine = regexp.MustCompile(`"(identity|name|normalName|workerInstanceKey|workerControlTaskQueue)":\s*"[^"]*[@:/][^"]*"`)
-
-// keep writes a history without the names of the machine.
-func keep(t *testing.T, h *historypb.History, n int) {
-	t.Helper()
-	if *histories == "" {
-		return
-	}
-	raw, err := protojson.MarshalOptions{Indent: " "}.Marshal(h)
-	require.NoError(t, err)
-	raw = machine.ReplaceAll(raw, []byte(`"$1": "worker"`))
-	name := filepath.Join(*histories, filepath.Base(t.Name())+"-"+string(rune('1'+n))+".json")
-	require.NoError(t, os.WriteFile(name, raw, 0o600))
 }

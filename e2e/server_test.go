@@ -12,7 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
-	sdklog "go.temporal.io/sdk/log"
+
+	"github.com/everturn/everturn/internal/log"
 )
 
 // A served line is what the development server says when it serves.
@@ -92,21 +93,11 @@ func port(address string) string {
 // dial connects to the server.
 func (s *server) dial(t *testing.T) client.Client {
 	t.Helper()
-	c, err := client.DialContext(t.Context(), client.Options{HostPort: s.Address, Logger: silent{}})
+	c, err := client.DialContext(t.Context(), client.Options{HostPort: s.Address, Logger: log.Silent()})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
-
-// silent is a logger of the SDK that says nothing.
-type silent struct{}
-
-var _ sdklog.Logger = silent{}
-
-func (silent) Debug(string, ...any) {}
-func (silent) Info(string, ...any)  {}
-func (silent) Warn(string, ...any)  {}
-func (silent) Error(string, ...any) {}
 
 // long marks a test that needs real processes.
 func long(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/everturn/everturn/internal/driver"
+	"github.com/everturn/everturn/internal/log"
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/signals"
@@ -45,7 +46,7 @@ type play struct {
 func newPlay(t *testing.T) *play {
 	p := &play{t: t, gone: make(chan struct{}, 8)}
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet{})
+	suite.SetLogger(log.Silent())
 	p.env = suite.NewTestWorkflowEnvironment()
 	p.env.SetTestTimeout(time.Minute) // it measures time, and a busy machine is no defect
 	p.env.SetWorkerOptions(worker.Options{

@@ -60,7 +60,7 @@ func (s *Scenario) execute(ctx context.Context, t Target) (err error) {
 }
 
 func (s *Scenario) begin(t Target) *run {
-	r := &run{world: newWorld(s.setup), target: t, patience: s.patience, waiters: map[string]chan error{}}
+	r := &run{world: newWorld(s.ID, s.setup), target: t, patience: s.patience, waiters: map[string]chan error{}}
 	if r.patience == 0 {
 		r.patience = defaultPatience
 	}

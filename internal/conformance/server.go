@@ -31,7 +31,7 @@ func (t *serverTarget) open(ctx context.Context, w *world, d *plugin.Definition)
 		return nil, err
 	}
 	w.notices.retells = true
-	queue := "conformance-" + uuid.NewString()
+	queue := w.scenario + "-" + uuid.NewString()
 	p := &serverPower{client: t.client, make: func(ctx context.Context) (*worker.Worker, error) {
 		return worker.New(ctx, worker.Config{Client: t.client, Namespace: t.namespace, TaskQueue: queue, Store: s,
 			Providers: w.providers(), Definitions: []*plugin.Definition{d}, Broker: w.broker, Profile: worker.Stock,

@@ -25,6 +25,7 @@ const (
 // model, and what they were seen to do.
 type world struct {
 	*setup
+	scenario string // its id
 	yard     yard
 	probes   scripted.Probes
 	sent     scripted.Recorder
@@ -46,8 +47,8 @@ type world struct {
 	live       *plugin.Definition // as it was registered last
 }
 
-func newWorld(s *setup) *world {
-	w := &world{setup: s, faults: storetest.NewFaults(), broker: &stream.Memory{Buffer: 1 << 14}, kidIDs: newKids(s.kids)}
+func newWorld(id string, s *setup) *world {
+	w := &world{setup: s, scenario: id, faults: storetest.NewFaults(), broker: &stream.Memory{Buffer: 1 << 14}, kidIDs: newKids(s.kids)}
 	w.provider = scripted.New(scripted.Config{Probes: &w.probes, Recorder: &w.sent, Sleep: local.Sleep,
 		Models: map[string]scripted.Model{modelName: {Script: s.script, Retry: s.retry, ContextWindow: s.window}}})
 	if w.routes.now != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 	sdk "go.temporal.io/sdk/worker"
-	"go.uber.org/zap"
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/internal/log"
@@ -51,7 +50,7 @@ func newHouse(t *testing.T) *house {
 	address := servertest.Start(t, servertest.Program(), "--dynamic-config", fmt.Sprintf("limit.historyCount.suggestContinueAsNew=%d", renewAt))
 	h := &house{}
 	var err error
-	h.client, err = client.Dial(client.Options{HostPort: address, Logger: log.Temporal(zap.NewNop()),
+	h.client, err = client.Dial(client.Options{HostPort: address, Logger: log.Silent(),
 		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}}})
 	require.NoError(t, err)
 	t.Cleanup(h.client.Close)

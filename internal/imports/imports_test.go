@@ -42,7 +42,7 @@ var rules = map[string]string{
 	"internal/store/storetest": "session internal/store",
 	"internal/stream":          "session",
 	"internal/log":             "",
-	"internal/servertest":      "",
+	"internal/servertest":      "workflows internal/log",
 	"internal/soak":            "",
 
 	"activities": "session signals llm tools plugin internal/work internal/store internal/stream",
@@ -68,8 +68,8 @@ var rules = map[string]string{
 
 // foreign says which of others' packages only some of ours may import.
 var foreign = map[string]string{
-	"go.temporal.io/sdk":                  "agents workflows activities worker cmd/starter e2e/... bench/... internal/log internal/conformance",
-	"go.temporal.io/api":                  "agents workflows activities worker cmd/starter e2e/... bench/... internal/conformance",
+	"go.temporal.io/sdk":                  "agents workflows activities worker cmd/starter e2e/... bench/... internal/log internal/conformance internal/servertest",
+	"go.temporal.io/api":                  "agents workflows activities worker cmd/starter e2e/... bench/... internal/conformance internal/servertest",
 	"go.temporal.io/server":               "",
 	"github.com/openai/openai-go":         "llm/openai llm/internal/vendor",
 	"github.com/anthropics":               "llm/anthropic llm/internal/vendor",

@@ -26,6 +26,9 @@ func Temporal(z *zap.Logger) sdklog.Logger {
 	return adapter{z.WithOptions(zap.AddCallerSkip(1)).Sugar()}
 }
 
+// Silent is a logger of the Temporal SDK that says nothing.
+func Silent() sdklog.Logger { return Temporal(zap.NewNop()) }
+
 type adapter struct{ s *zap.SugaredLogger }
 
 func (a adapter) Debug(msg string, kv ...any) { a.s.Debugw(msg, kv...) }
