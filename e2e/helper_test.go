@@ -36,7 +36,7 @@ func always(context.Context, plugin.ToolCall, func(context.Context) (plugin.Verd
 	return plugin.Verdict{Kind: plugin.Ask, Reason: "sure?"}, nil
 }
 
-// helperWorker starts this program as a worker. Its tools leave a file for every start in the folder "calls" and end when
+// helperWorker starts this program as a worker. Its tools leave a file for every start, and end when
 // a file "go" is there.
 func (p *place) helperWorker(script string) *process {
 	p.t.Helper()
@@ -44,7 +44,13 @@ func (p *place) helperWorker(script string) *process {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	x := p.command(exec.Command(self), append(append([]string(nil), p.env...), beWorker+"="+p.server.Address,
+	return p.helperWorkerOf(self, script)
+}
+
+// helperWorkerOf starts a program that has these tests, of this tree or of another.
+func (p *place) helperWorkerOf(program, script string) *process {
+	p.t.Helper()
+	x := p.command(exec.Command(program), append(append([]string(nil), p.env...), beWorker+"="+p.server.Address,
 		"EVERTURN_E2E_QUEUE="+p.queue, "EVERTURN_SCRIPT="+p.write("script.txt", script)))
 	x.says("worker polls")
 	return x

@@ -71,7 +71,10 @@ func build(to, folder string) error {
 	cmd.Dir = folder
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("build %s: %w: %s", folder, err, out)
+		return failed("build "+folder, out, err)
 	}
 	return nil
 }
+
+// failed is the error of a command that said more than its exit code.
+func failed(what string, out []byte, err error) error { return fmt.Errorf("%s: %w: %s", what, err, out) }

@@ -1,0 +1,111 @@
+package e2e
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everturn/everturn/agents"
+	"github.com/everturn/everturn/session"
+)
+
+// earlier is the last commit whose workers followed the rules before those in force, and which had a worker of these tests.
+const earlier = "7ef52bc"
+
+// earlierProgram is these tests as they were then, built once: they are a worker too. It is empty if this clone does not
+// reach back so far.
+var earlierProgram = sync.OnceValues(func() (string, error) {
+	if exec.Command("git", "cat-file", "-e", earlier+"^{commit}").Run() != nil {
+		return "", nil
+	}
+	tree := filepath.Join(common, "earlier")
+	if out, err := exec.Command("git", "clone", "--quiet", "--shared", "--no-checkout", "..", tree).CombinedOutput(); err != nil {
+		return "", failed("clone", out, err)
+	}
+	if out, err := exec.Command("git", "-C", tree, "checkout", "--quiet", "--detach", earlier).CombinedOutput(); err != nil {
+		return "", failed("check out", out, err)
+	}
+	program := filepath.Join(common, "earlier.test")
+	cmd := exec.Command("go", "test", "-c", "-o", program, "./e2e")
+	cmd.Dir = tree
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", failed("build", out, err)
+	}
+	return program, nil
+})
+
+// An agent that is in the middle of something when its workers are replaced by those of today ends it as it would have.
+func TestAnUpgradeInTheMiddle(t *testing.T) { // A3.12
+	long(t)
+	const answer = `text "I see."` + "\n"
+	tests := map[string]struct {
+		script string
+		before func(t *testing.T, p *place, a *agents.Agent) (id string) // until it is in the middle
+		trace  string
+	}{
+		"of an answer": {
+			`text "one two three " chunks=3 delay 1h text "four"` + "\n",
+			func(t *testing.T, _ *place, a *agents.Agent) string {
+				id := send(t, a, "act")
+				streams(t, a, 3)
+				return id
+			},
+			"AM SE TE(completed)",
+		},
+		"of a call that happens once": {
+			"tool c1 once {}\n" + answer, inTool,
+			"TC(c1) TR!(c1,TOOL_OUTCOME_UNKNOWN) SE SS1.2 CH×4 AM SE TE(completed)",
+		},
+		"of a call with a key": {
+			"tool c1 keyed {}\n" + answer, inTool,
+			"TC(c1) TR(c1) SE SS1.2 CH×4 AM SE TE(completed)",
+		},
+		"of nothing, with context that waits": {
+			answer + answer,
+			func(t *testing.T, _ *place, a *agents.Agent) string {
+				ask(t, a, "act")
+				idle(t, a)
+				_, err := a.Inject(t.Context(), agents.Text("by the way"))
+				require.NoError(t, err)
+				return ""
+			},
+			"TS2 IS-(next-step:1) IS-(next-turn:1) SS2.1 UM(by the way) UM(on) CH×4 AM SE TE(completed)",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := here(t)
+			program, err := earlierProgram()
+			require.NoError(t, err)
+			if program == "" {
+				t.Skipf("this clone has no commit %s", earlier)
+			}
+			first := p.helperWorkerOf(program, test.script)
+			a, err := p.agents.Create(t.Context(), agents.CreateOptions{ID: p.id("a"), Definition: helper})
+			require.NoError(t, err)
+			id := test.before(t, p, a)
+			first.kill()
+			p.write("go", "")
+			p.helperWorker(strings.ReplaceAll(test.script, "delay 1h ", ""))
+			if id == "" {
+				id = send(t, a, "on")
+			}
+			require.Equal(t, session.TurnCompleted, said(t, a, id).Outcome.Kind)
+			idle(t, a)
+			records := p.records(a.ID())
+			require.True(t, strings.HasSuffix(trace(records), test.trace), trace(records))
+			require.False(t, p.exists("started-c1-2") && strings.Contains(test.script, "once"), "it acts once")
+			p.ok("show", a.ID())
+		})
+	}
+}
+
+func inTool(t *testing.T, p *place, a *agents.Agent) string {
+	id := send(t, a, "act")
+	until(t, "the tool runs", func() bool { return p.exists("started-c1-1") })
+	return id
+}
