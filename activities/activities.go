@@ -135,13 +135,21 @@ func (k *kind) tool(v plugin.View, name string) (*tools.Tool, bool) {
 	return k.set.Get(name)
 }
 
-// kind finds a definition, or refuses and names the known ones.
+// kind finds a definition; its error names the known ones.
 func (a *Activities) kind(name string) (*kind, error) {
 	if k := a.kinds[name]; k != nil {
 		return k, nil
 	}
-	return nil, a.refuse(work.ErrUnknownDefinition,
-		fmt.Errorf("definition %q is not registered with this worker, which knows %s", name, a.known()))
+	return nil, fmt.Errorf("definition %q is not registered with this worker, which knows %s", name, a.known())
+}
+
+// kindOfBirth is kind for an agent that is not there yet: it is refused, and nothing waits.
+func (a *Activities) kindOfBirth(name string) (*kind, error) {
+	k, err := a.kind(name)
+	if err != nil {
+		return nil, a.refuse(work.ErrUnknownDefinition, err)
+	}
+	return k, nil
 }
 
 func (a *Activities) known() string {
@@ -157,14 +165,15 @@ func (a *Activities) known() string {
 }
 
 // enter checks that this worker may work for the agent: not older than its state, same store, current epoch, known
-// definition.
+// definition. A worker that cannot has done nothing yet, and another one may: the agent waits for it, visibly, as long as
+// an activity may take.
 func (a *Activities) enter(ctx context.Context, id work.Ident) (*kind, error) {
 	if id.Rules > work.Rules {
-		return nil, final{fmt.Errorf("%s: agent %s goes by rules %d, this worker knows %d: a newer worker must take it", work.ErrWorkerTooOld, id.Session, id.Rules, work.Rules)}
+		return nil, unfit(work.ErrWorkerTooOld, fmt.Errorf("agent %s goes by rules %d, this worker knows %d: a newer worker must take it", id.Session, id.Rules, work.Rules))
 	}
 	k, err := a.kind(id.Definition)
 	if err != nil {
-		return nil, err
+		return nil, unfit(work.ErrUnknownDefinition, err)
 	}
 	return k, a.admit(ctx, id)
 }
@@ -173,18 +182,20 @@ func (a *Activities) admit(ctx context.Context, id work.Ident) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	if err := a.sameStore(id); err != nil {
-		return err
+		return unfit(work.ErrWrongStore, err)
 	}
 	return a.Store.CheckEpoch(ctx, id.Session, id.Epoch)
 }
+
+// unfit is the retryable error of a worker that another one must replace.
+func unfit(kind string, err error) error { return final{fmt.Errorf("%s: %w", kind, err)} }
 
 func (a *Activities) sameStore(id work.Ident) error {
 	if id.Store == "" || id.Store == a.Store.ID() {
 		return nil
 	}
-	return a.refuse(work.ErrWrongStore, fmt.Errorf(
-		"this worker uses another store (%s) than session %s was born in (%s); give it the same store location",
-		a.Store.ID(), id.Session, id.Store))
+	return fmt.Errorf("this worker uses another store (%s) than session %s was born in (%s); give it the same store location",
+		a.Store.ID(), id.Session, id.Store)
 }
 
 // bounded is for what must be done although the activity was cancelled.

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -135,22 +136,23 @@ func TestAZombieOfAnOlderEpochIsRefused(t *testing.T) { // A3.12
 	}
 }
 
-func TestAWorkerWithAnotherStoreRefusesLoudly(t *testing.T) { // A3.3
+func TestAnAgentWaitsForAWorkerThatFits(t *testing.T) { // A3.3, A3.12
 	t.Parallel()
 	b := newBench(t)
 	b.say("a")
-	in := b.in()
-	in.Ident.Store = "elsewhere"
-	_, err := b.a.Step(b.ctx, in)
-	require.ErrorContains(t, err, "this worker uses another store")
-	var refusal *Refusal
-	require.ErrorAs(t, err, &refusal)
-	require.Equal(t, work.ErrWrongStore, refusal.Kind)
-
-	in = b.in()
-	in.Ident.Definition = "nobody"
-	_, err = b.a.Step(b.ctx, in)
-	require.ErrorContains(t, err, `definition "nobody" is not registered with this worker, which knows tester`)
+	for says, change := range map[string]func(*work.Ident){
+		"WRONG_STORE: this worker uses another store":                                                              func(id *work.Ident) { id.Store = "elsewhere" },
+		`UNKNOWN_DEFINITION: definition "nobody" is not registered with this worker, which knows tester`:           func(id *work.Ident) { id.Definition = "nobody" },
+		fmt.Sprintf("WORKER_TOO_OLD: agent sess goes by rules %d, this worker knows %d", work.Rules+1, work.Rules): func(id *work.Ident) { id.Rules = work.Rules + 1 },
+	} {
+		in := b.in()
+		change(&in.Ident)
+		_, err := b.a.Step(b.ctx, in)
+		require.ErrorContains(t, err, says)
+		var refusal *Refusal
+		require.False(t, errors.As(err, &refusal), "another worker may take it: %v", err)
+	}
+	require.Equal(t, work.StepMessage, b.next().Outcome, "nothing has happened yet")
 }
 
 func TestTheGivenHeadIsPublished(t *testing.T) { // A3.3

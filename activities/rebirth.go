@@ -45,7 +45,7 @@ const sourceResume = "resume"
 
 // setupAgain gives birth to an agent whose session has a past.
 func (a *Activities) setupAgain(ctx context.Context, in work.SetupIn) (work.SetupOut, error) {
-	k, err := a.kind(in.Ident.Definition)
+	k, err := a.kindOfBirth(in.Ident.Definition)
 	if err != nil {
 		return work.SetupOut{}, err
 	}
@@ -87,7 +87,7 @@ func (a *Activities) setupAgain(ctx context.Context, in work.SetupIn) (work.Setu
 // specAgain is the recorded data the agent had last, as far as the closed run's history still knows: what it was created
 // with, or what an earlier run handed over, and the changes since. Those that were refused are refused again.
 func (a *Activities) specAgain(ctx context.Context, given work.Spec, last LastInputs) (work.Spec, error) {
-	k, err := a.kind(given.Definition)
+	k, err := a.kindOfBirth(given.Definition)
 	if err != nil || last.Create.Definition == "" {
 		return given, err
 	}

@@ -34,8 +34,11 @@ func (a *Activities) setup(ctx context.Context, in work.SetupIn) (work.SetupOut,
 	if in.Resume != nil || in.Fork != nil {
 		return a.setupAgain(ctx, in)
 	}
-	k, err := a.enter(ctx, in.Ident)
+	k, err := a.kindOfBirth(in.Ident.Definition)
 	if err != nil {
+		return work.SetupOut{}, err
+	}
+	if _, err := a.enter(ctx, in.Ident); err != nil {
 		return work.SetupOut{}, err
 	}
 	if err := a.checkSpec(k, in.Spec); err != nil {

@@ -24,6 +24,8 @@ type Backend interface {
 	Query(ctx context.Context, id, name string, arg, out any) error
 	// Describe says whether the agent's run is open and how it closed. It needs no worker.
 	Describe(ctx context.Context, id string) (Run, error)
+	// Problems are why the agent's open run does not go on, as far as the backend sees it. It needs no worker.
+	Problems(ctx context.Context, id string) ([]Problem, error)
 	// List yields the agents that are or were there, newest first.
 	List(ctx context.Context) iter.Seq2[Listed, error]
 	// Workers reports whether any worker takes the agents' tasks now.

@@ -186,16 +186,7 @@ func read(p *commonpb.Payload, into any) {
 const pollsWithin = 75 * time.Second
 
 func (b *temporalBackend) Workers(ctx context.Context) (bool, error) {
-	d, err := b.client.DescribeTaskQueue(ctx, b.options.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
-	if err != nil {
-		return false, typed(err)
-	}
-	for _, p := range d.GetPollers() {
-		if time.Since(p.GetLastAccessTime().AsTime()) < pollsWithin && !(b.options.Local && gone(p.GetIdentity())) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return b.polled(ctx, b.options.TaskQueue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 }
 
 // gone reports whether a worker was a process of this machine that has ended. The SDK names a worker PID@HOST@….

@@ -20,10 +20,16 @@ import (
 	"github.com/everturn/everturn/worker"
 )
 
-// deploy runs a worker of this process with a definition, on a task queue.
+// deploy runs a worker of this process with a definition, on a task queue; its models say "ok".
 func (p *place) deploy(queue string, d *plugin.Definition) *worker.Worker {
 	p.t.Helper()
-	model := scripted.Model{Script: scripted.MustParse(strings.Repeat("text \"ok\"\n", 9)), Position: scripted.ByHistory}
+	return p.deployScript(queue, strings.Repeat("text \"ok\"\n", 9), d)
+}
+
+// deployScript is deploy with models that play a script.
+func (p *place) deployScript(queue, script string, d *plugin.Definition) *worker.Worker {
+	p.t.Helper()
+	model := scripted.Model{Script: scripted.MustParse(script), Position: scripted.ByHistory}
 	d.Provider, d.Model = scripted.Name, "first"
 	w, err := worker.New(p.t.Context(), worker.Config{
 		Client: p.sdk, TaskQueue: queue, Store: p.store(), Profile: worker.Embedded, Drain: 5 * time.Second, Definitions: []*plugin.Definition{d},

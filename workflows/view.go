@@ -60,7 +60,7 @@ func waitingFor(s *driver.State) string {
 	case driver.Stepping:
 		return fmt.Sprintf("the model (turn %d step %d attempt %d)", s.Turn, step(s), s.Attempt)
 	case driver.Retrying:
-		return fmt.Sprintf("retry %d at %s", s.Retry.Number, time.UnixMilli(s.Retry.DueMS).UTC().Format(time.RFC3339))
+		return fmt.Sprintf("retry %d at %s", s.Retry.Number, clock(s.Retry.DueMS)) + unless(s.Retry.After == "", " after "+s.Retry.After)
 	case driver.Tools:
 		return waitingForCalls(s)
 	case driver.Starting, driver.Stopping:
@@ -74,12 +74,23 @@ func waitingFor(s *driver.State) string {
 			return "its children to end: " + strings.Join(children(s), ", ")
 		}
 		if s.Log.Broken != "" {
-			return "the store, to flush the log: " + s.Log.Broken
+			return "the store, to flush the log" + unless(s.Log.Since == 0, ", since "+clock(s.Log.Since)) + ": " + s.Log.Broken
 		}
 		return ""
 	default:
 		return ""
 	}
+}
+
+// clock is a time of Unix ms as people read it.
+func clock(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
+
+// unless leaves a text out: states of earlier workers do not know everything.
+func unless(unknown bool, text string) string {
+	if unknown {
+		return ""
+	}
+	return text
 }
 
 // waitingForCalls says which tools run and which calls wait for a person.

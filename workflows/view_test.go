@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -61,4 +62,20 @@ func TestTheAttributesOfAStatus(t *testing.T) {
 	require.Equal(t, 3, count(driver.State{Manifest: work.Manifest{Rules: 1}}, driver.Transition{}))
 	require.Equal(t, 4, count(driver.State{Manifest: work.Manifest{Rules: 2}}, driver.Transition{}))
 	require.Equal(t, 5, count(driver.State{Parent: "p"}, driver.Transition{Model: "p/m"}))
+}
+
+// Whatever waits says why; states of earlier workers do not know everything.
+func TestWhatAnAgentWaitsFor(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC).UnixMilli()
+	for want, s := range map[string]driver.State{
+		"retry 2 at 2031-05-06T07:08:09Z after RATE_LIMIT":                            {Phase: driver.Retrying, Retry: &driver.Retry{Number: 2, DueMS: at, After: "RATE_LIMIT"}},
+		"retry 2 at 2031-05-06T07:08:09Z":                                             {Phase: driver.Retrying, Retry: &driver.Retry{Number: 2, DueMS: at}},
+		"the store, to flush the log, since 2031-05-06T07:08:09Z: connection refused": {Phase: driver.Idle, Log: driver.Log{Broken: "connection refused", Since: at}},
+		"the store, to flush the log: connection refused":                             {Phase: driver.Idle, Log: driver.Log{Broken: "connection refused"}},
+		"tools: shell; approval of mail (signal `approve` or `deny` with `\"ask-1\"`)": {Phase: driver.Tools, Calls: []driver.Call{
+			{Call: work.Call{Name: "shell"}, State: driver.CallRunning}, {Call: work.Call{Name: "mail"}, State: driver.CallAsking, Ask: &driver.Approval{ID: "ask-1"}}}},
+	} {
+		require.Equal(t, want, View(&s).WaitingFor)
+	}
 }

@@ -140,13 +140,26 @@ func (a *app) showCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			problems, err := s.agents.Backend.Problems(ctx, agent.ID())
+			if err != nil && !errors.Is(err, agents.ErrUnknownAgent) {
+				return err
+			}
 			text := stateText(state)
+			for _, problem := range problems {
+				text += "\nproblem:  " + problem.String()
+			}
 			if link := s.link(agent.ID()); link != "" {
 				text += "\nlink:     " + link
 			}
-			return a.print(state, text)
+			return a.print(shown{state, problems}, text)
 		}),
 	}
+}
+
+// shown is the answer of `show --json`.
+type shown struct {
+	signals.State
+	Problems []agents.Problem `json:"problems,omitempty"`
 }
 
 // look asks the agent, or the store and Temporal if nobody answers for it.

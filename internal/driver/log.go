@@ -22,6 +22,7 @@ type Log struct {
 	Appends bool             `json:"appends,omitempty"`
 	Waiting []session.Record `json:"waiting,omitempty"`
 	Broken  string           `json:"broken,omitempty"` // why the last persist failed
+	Since   int64            `json:"since,omitempty"`  // Unix ms of the first of the persists that failed in a row, or 0
 }
 
 // Next is the seq of the next event, as far as it is known: a Step that runs may append before it.
@@ -70,7 +71,7 @@ func (l *Log) lent() []session.Record { return slices.Clone(l.Tail[:l.LentN]) }
 func (d *Driver) giveBack(head work.Head) {
 	l := &d.state.Log
 	if head != l.Head {
-		l.Head, l.Broken = head, "" // the store took it
+		l.Head, l.Broken, l.Since = head, "", 0 // the store took it
 		l.Tail = slices.Clone(l.Tail[l.LentN:])
 	}
 	waiting := l.Waiting
@@ -150,6 +151,9 @@ func (d *Driver) onPersistFailed(in PersistFailed) {
 		f.Message = "the store refused, without a reason"
 	}
 	s.Log.Broken = f.Message
+	if s.Log.Since == 0 {
+		s.Log.Since = d.now
+	}
 	if !s.TurnOpen {
 		d.fail(f)
 	}

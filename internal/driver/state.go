@@ -199,6 +199,7 @@ type Retry struct {
 	ID     string `json:"id"`
 	Number int    `json:"number,omitempty"`
 	DueMS  int64  `json:"dueMs,omitempty"` // Unix ms
+	After  string `json:"after,omitempty"` // code of the failure
 }
 
 // Ended says what became of a message that left the inbox. The list is bounded; the log knows all of them.

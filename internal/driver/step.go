@@ -218,7 +218,7 @@ func (d *Driver) waitForRetry(r work.Recovery, f *session.Failure) {
 	id := fmt.Sprintf("retry-%d.%d-%d", s.Turn, s.Step, s.Attempt)
 	d.log(session.LLMRetry{RetryID: id, Turn: s.Turn, Step: s.Step, Provider: r.Provider, Mode: r.Mode, Policy: r.Policy,
 		Failure: *f, DelayMS: r.DelayMS, Retry: r.Retry, Maximum: r.Maximum})
-	s.Retry = &Retry{ID: id, Number: r.Retry, DueMS: d.now + r.DelayMS}
+	s.Retry = &Retry{ID: id, Number: r.Retry, DueMS: d.now + r.DelayMS, After: f.Code}
 	s.Phase = Retrying
 	s.Awaiting = d.timer("retry", r.DelayMS, fmt.Sprintf("retry %d after %s", r.Retry, f.Code))
 }

@@ -107,6 +107,9 @@ func (e *Engine) Describe(_ context.Context, id string) (agents.Run, error) {
 	return run, nil
 }
 
+// Problems implements [agents.Backend]: the engine is this process, and has no queues that nobody polls.
+func (e *Engine) Problems(context.Context, string) ([]agents.Problem, error) { return nil, nil }
+
 // List implements [agents.Backend].
 func (e *Engine) List(ctx context.Context) iter.Seq2[agents.Listed, error] {
 	e.mu.Lock()

@@ -534,14 +534,16 @@ const (
 	CodeUnknownTask           = "UNKNOWN_TASK" // a worker does not know the maintenance task
 )
 
-// ErrWorkerTooOld begins the retryable error of a worker whose [Rules] are lower than the state's: another one
-// takes the work. See architecture A3.12.
-const ErrWorkerTooOld = "WORKER_TOO_OLD"
+// These begin the retryable error of a worker that cannot work for an agent: another one takes the work. So does
+// [ErrUnknownDefinition] for an agent that lives. See architecture A3.3, A3.12.
+const (
+	ErrWorkerTooOld = "WORKER_TOO_OLD" // its [Rules] are lower than the state's
+	ErrWrongStore   = "WRONG_STORE"    // it has another store than the agent
+)
 
 // The types of non-retryable activity errors.
 const (
 	ErrUnknownDefinition = "UNKNOWN_DEFINITION"
-	ErrWrongStore        = "WRONG_STORE"
 	ErrFenced            = "FENCED"
 	ErrInvalidSpec       = "INVALID_SPEC"
 	ErrCreatedHook       = "CREATED_HOOK"
