@@ -166,6 +166,12 @@ func (a *Agent) Clear(ctx context.Context) error {
 	return err
 }
 
+// Roll lets the agent go on in a new run of its workflow as soon as nothing is open: an agent that Temporal pinned to a
+// version of the workers moves to the current one. It is accepted when the call returns. See architecture A3.11, A3.15.
+func (a *Agent) Roll(ctx context.Context) error {
+	return a.wrap(signals.RollAct, a.client.Backend.Signal(ctx, a.id, signals.RollAct, signals.Roll{RequestID: uuid.NewString()}))
+}
+
 // Approve lets a call that waits for a person run. id is one of State.Deferred. See architecture A3.7.
 func (a *Agent) Approve(ctx context.Context, id string, o DecisionOptions) error {
 	_, err := a.Act(ctx, signals.Approve, o.payload(id))

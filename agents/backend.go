@@ -66,6 +66,8 @@ type Listed struct {
 	Parent     string    `json:"parent,omitempty"`
 	Turn       int64     `json:"turn"`
 	Started    time.Time `json:"started"`
+	Open       bool      `json:"-"`                 // it lives
+	Version    string    `json:"version,omitempty"` // of the workers its run is pinned to: DEPLOYMENT:BUILD
 
 	Metadata map[string]string `json:"metadata,omitempty"` // recorded
 }

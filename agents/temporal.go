@@ -160,6 +160,7 @@ func listed(info *workflowpb.WorkflowExecutionInfo) Listed {
 	attrs := info.GetSearchAttributes().GetIndexedFields()
 	l := Listed{ID: info.GetExecution().GetWorkflowId(), Status: statusName(info.GetStatus()), Started: info.GetStartTime().AsTime()}
 	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		l.Open = true
 		l.Status = "idle" // before its first transition
 		read(attrs[signals.AttrStatus], &l.Status)
 		read(attrs[signals.AttrWaiting], &l.Waiting)
@@ -168,6 +169,7 @@ func listed(info *workflowpb.WorkflowExecutionInfo) Listed {
 	read(attrs[signals.AttrModel], &l.Model)
 	read(attrs[signals.AttrParent], &l.Parent)
 	read(attrs[signals.AttrTurn], &l.Turn)
+	read(attrs["TemporalWorkerDeploymentVersion"], &l.Version)
 	read(info.GetMemo().GetFields()[signals.MemoMetadata], &l.Metadata)
 	if l.Parent == "" { // before its first transition, or where the attributes are not registered
 		l.Parent = info.GetParentExecution().GetWorkflowId()

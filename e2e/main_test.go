@@ -58,7 +58,8 @@ func withPrograms(run func() int) (int, error) {
 			return 1, err
 		}
 	}
-	if shared, err = startServer(filepath.Join(common, "server"), "--ephemeral", "--port", "0", "--dynamic-config", "frontend.WorkflowPauseEnabled=true"); err != nil {
+	if shared, err = startServer(filepath.Join(common, "server"), "--ephemeral", "--port", "0", "--dynamic-config", "frontend.WorkflowPauseEnabled=true",
+		"--dynamic-config", "matching.wv.VersionDrainageStatusVisibilityGracePeriod=1s", "--dynamic-config", "matching.wv.VersionDrainageStatusRefreshInterval=1s"); err != nil {
 		return 1, err
 	}
 	defer shared.kill()
@@ -77,4 +78,6 @@ func build(to, folder string) error {
 }
 
 // failed is the error of a command that said more than its exit code.
-func failed(what string, out []byte, err error) error { return fmt.Errorf("%s: %w: %s", what, err, out) }
+func failed(what string, out []byte, err error) error {
+	return fmt.Errorf("%s: %w: %s", what, err, out)
+}

@@ -211,6 +211,9 @@ func DecodeReplace(raw []byte) (Replace, error) {
 // DecodeClear reads the payload of inbox.clear.
 func DecodeClear(raw []byte) (Clear, error) { return decode[Clear](InboxClear, raw) }
 
+// DecodeRoll reads the payload of roll.
+func DecodeRoll(raw []byte) (Roll, error) { return decode[Roll](RollAct, raw) }
+
 // DecodeDecision reads the payload of approve and deny: an object, or just the id as a JSON string.
 func DecodeDecision(act string, raw []byte) (Decision, error) {
 	var d Decision

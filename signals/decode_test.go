@@ -128,6 +128,7 @@ func TestDecodeEdits(t *testing.T) {
 	decoders := map[string]func([]byte) (any, error){
 		"remove":  func(raw []byte) (any, error) { return decoded(signals.DecodeRemove(raw)) },
 		"replace": func(raw []byte) (any, error) { return decoded(signals.DecodeReplace(raw)) },
+		"roll":    func(raw []byte) (any, error) { return decoded(signals.DecodeRoll(raw)) },
 		"clear":   func(raw []byte) (any, error) { return decoded(signals.DecodeClear(raw)) },
 		"dispose": func(raw []byte) (any, error) { return decoded(signals.DecodeDispose(raw)) },
 	}
@@ -148,6 +149,9 @@ func TestDecodeEdits(t *testing.T) {
 		{"replace", `{"id":"m1"}`, nil, "inbox.replace: set exactly one of text, content and body (0 are set)"},
 		{"replace", `{"with":{"text":"better"}}`, nil, "id is missing"},
 		{"replace", `"m1"`, nil, "inbox.replace: the payload is not what the act takes"},
+		{"roll", ``, signals.Roll{}, ""},
+		{"roll", `{"requestId":"r"}`, signals.Roll{RequestID: "r"}, ""},
+		{"roll", `[]`, nil, "roll: "},
 		{"clear", ``, signals.Clear{}, ""},
 		{"clear", `{}`, signals.Clear{}, ""},
 		{"clear", `[]`, nil, "inbox.clear: the payload is not what the act takes"},

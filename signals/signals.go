@@ -37,6 +37,7 @@ const (
 	MaintainAct  = "maintain"      // payload Maintain: run a named task, from idle only
 	SpawnChild   = "spawn"         // payload Spawn: start a child agent
 	ConfigureAct = "configure"     // payload Configure: change the recorded data, from the next turn on
+	RollAct      = "roll"          // payload Roll: go on in a new run, of the workers that are current
 )
 
 // ChildSays is the signal by which a child agent tells the one that owns it what has become of it: payload ChildNews. It is
@@ -44,7 +45,7 @@ const (
 const ChildSays = "child"
 
 // Acts lists the acts in a fixed order.
-var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs, Approve, DenyCall, MaintainAct, SpawnChild, ConfigureAct}
+var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs, Approve, DenyCall, MaintainAct, SpawnChild, ConfigureAct, RollAct}
 
 // The queries. [QueryWhenIdle] is also an update.
 const (
@@ -173,6 +174,11 @@ type Replace struct {
 
 // Clear discards all pending messages.
 type Clear struct {
+	RequestID string `json:"requestId,omitempty"`
+}
+
+// Roll asks for a new run of the workflow at the next moment at which nothing is open. It is invisible in the log.
+type Roll struct {
 	RequestID string `json:"requestId,omitempty"`
 }
 

@@ -31,6 +31,7 @@ var wire = []any{
 	signals.Remove{RequestID: "r1", ID: "m1"},
 	signals.Replace{RequestID: "r1", ID: "m1", With: signals.Send{ID: "m2", Text: "better"}},
 	signals.Clear{RequestID: "r1"},
+	signals.Roll{RequestID: "r1"},
 	signals.Decision{RequestID: "r1", ID: "2.1.c2", By: "ops", Reason: "fine"},
 	signals.Maintain{RequestID: "r1", Task: "compact", Args: json.RawMessage(`{"keep":2}`)},
 	signals.Spawn{RequestID: "r1", ID: "child-1", Create: signals.Create{Definition: "assistant", First: &signals.Send{Text: "look"}}, Follows: true},
@@ -130,7 +131,7 @@ func TestEveryGoldenFileHasAType(t *testing.T) {
 func TestTheNamesAreFixed(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"followup", "steer", "inject", "send", "cancel", "dispose", "inbox.remove", "inbox.replace", "inbox.clear", "batch",
-		"approve", "deny", "maintain", "spawn", "configure"}, signals.Acts)
+		"approve", "deny", "maintain", "spawn", "configure", "roll"}, signals.Acts)
 	require.Equal(t, "child", signals.ChildSays)
 	require.Equal(t, "EverturnAgent everturn state whenIdle log message", strings.Join([]string{signals.WorkflowType, signals.DefaultTaskQueue,
 		signals.QueryState, signals.QueryWhenIdle, signals.QueryLog, signals.QueryMessage}, " "))

@@ -60,6 +60,7 @@ var descriptions = map[string]string{
 	signals.MaintainAct:  "Run a maintenance task while the agent is idle: {\"task\": …} or just its name.",
 	signals.SpawnChild:   "Start a child agent: {\"create\": {\"definition\": …, \"first\": {\"text\": …}}} or just its first message.",
 	signals.ConfigureAct: "Change the recorded data from the next turn on: {\"model\": …, \"params\": {…}, \"tools\": {\"deny\": […]}}; null gives a field back to the definition.",
+	signals.RollAct:      "Go on in a new run of the workflow, of the workers that are current, when nothing is open.",
 	signals.BatchActs:    "Apply several acts at once: {\"acts\": [{\"act\": \"followup\", \"send\": {…}}, …]}.",
 }
 

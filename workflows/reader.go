@@ -56,6 +56,8 @@ func Decode(act string, raw []byte) (any, error) {
 		return signals.DecodeChildNews(raw)
 	case signals.ConfigureAct:
 		return signals.DecodeConfigure(raw)
+	case signals.RollAct:
+		return signals.DecodeRoll(raw)
 	default:
 		return nil, fmt.Errorf("unknown signal %q: an agent takes %v", act, signals.Acts)
 	}
@@ -91,6 +93,8 @@ func (r Reader) Input(act string, raw json.RawMessage, ref string) (driver.Input
 		return driver.MaintainAsked{Ref: ref, Request: p.RequestID, Task: p.Task, Args: p.Args}, nil
 	case signals.Configure:
 		return driver.ConfigureAsked{Ref: ref, Request: p.RequestID, Patch: p.Patch()}, nil
+	case signals.Roll:
+		return driver.RollAsked{Ref: ref, Request: p.RequestID}, nil
 	default:
 		return r.batch(ref, payload.(signals.Batch))
 	}

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/plugin"
 	"github.com/spf13/cobra"
+	sdkworker "go.temporal.io/sdk/worker"
 )
 
 // devDrain is how long the programs that bring their own worker wait for it at the end.
@@ -137,6 +139,7 @@ func (a *app) showAnswer(id string, answer agents.Answer) error {
 func (a *app) workerCmd() *cobra.Command {
 	var drain time.Duration
 	var parallel int
+	var version sdkworker.WorkerDeploymentVersion
 	cmd := &cobra.Command{
 		Use:     "worker",
 		Short:   "Run a worker until SIGTERM or Ctrl-C, then drain",
@@ -146,6 +149,10 @@ func (a *app) workerCmd() *cobra.Command {
 			if cmd.Flags().Changed("max-parallel-tools") {
 				a.parallel = &parallel
 			}
+			if (version.DeploymentName == "") != (version.BuildID == "") {
+				return fail(exitUsage, errors.New("--deployment and --build-id go together"))
+			}
+			a.version = version
 			s, err := a.connect(cmd.Context())
 			if err != nil {
 				return err
@@ -164,6 +171,8 @@ func (a *app) workerCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().DurationVar(&drain, "drain", 10*time.Minute, "how long running work may take to finish after SIGTERM")
+	cmd.Flags().StringVar(&version.DeploymentName, "deployment", "", "name of the Temporal worker deployment that this worker is of; agents are pinned to its version")
+	cmd.Flags().StringVar(&version.BuildID, "build-id", "", "the worker's version within the deployment")
 	cmd.Flags().IntVar(&parallel, "max-parallel-tools", plugin.DefaultMaxParallelTools, "tool calls of one step in flight")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/everturn/everturn/internal/log"
 	"github.com/everturn/everturn/signals"
 	"github.com/spf13/cobra"
+	sdkworker "go.temporal.io/sdk/worker"
 	"go.uber.org/zap"
 )
 
@@ -28,8 +29,9 @@ type app struct {
 	json      bool
 	level     string
 
-	quiet    bool // say nothing about models
-	parallel *int // tool calls in flight, if somebody said so
+	quiet    bool                              // say nothing about models
+	version  sdkworker.WorkerDeploymentVersion // of its own worker, or empty
+	parallel *int                              // tool calls in flight, if somebody said so
 	closers  []func()
 }
 
@@ -75,7 +77,7 @@ Every other command works from any machine that reaches Temporal and the store.`
 		a.sendCmd(signals.Inject, "Add context without waking the agent", "starter inject my-agent \"the build is green again\""),
 		a.inboxCmd(), a.cancelCmd(), a.approveCmd(), a.denyCmd(), a.waitCmd(), a.disposeCmd(),
 		a.maintainCmd(), a.configureCmd(), a.resumeCmd(), a.forkCmd(), a.exportCmd(), a.importCmd(),
-		a.gcCmd(), a.eraseCmd(),
+		a.rollCmd(), a.gcCmd(), a.eraseCmd(),
 		a.logCmd(), a.tailCmd(), a.requestCmd(), a.conformanceCmd(),
 	)
 	return root

@@ -8,6 +8,8 @@ import (
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/worker"
 	"github.com/spf13/cobra"
+	sdkworker "go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 )
 
 // A launch says what a command needs beside a server.
@@ -75,7 +77,7 @@ func (a *app) startWorker(ctx context.Context, s *site, drain time.Duration) err
 		profile = worker.Embedded
 	}
 	w, err := worker.New(ctx, worker.Config{Client: s.temporal, Namespace: s.namespace, TaskQueue: a.queue, Store: s.store,
-		Providers: r.providers, Definitions: defs, Broker: s.broker, Profile: profile, Drain: drain, Log: s.log})
+		Providers: r.providers, Definitions: defs, Broker: s.broker, Profile: profile, Drain: drain, Log: s.log, Options: a.workerOptions()})
 	if err != nil {
 		return err
 	}
@@ -88,6 +90,15 @@ func (a *app) startWorker(ctx context.Context, s *site, drain time.Duration) err
 		r.announce(a)
 	}
 	return a.client(s)
+}
+
+// workerOptions let Temporal pin agents to the worker's version, if it has one.
+func (a *app) workerOptions() (o sdkworker.Options) {
+	if a.version.BuildID != "" {
+		o.DeploymentOptions = sdkworker.DeploymentOptions{UseVersioning: true, Version: a.version,
+			DefaultVersioningBehavior: workflow.VersioningBehaviorPinned}
+	}
+	return o
 }
 
 // polled waits, for a few seconds at most, until the server has seen the worker: then other programs find it.

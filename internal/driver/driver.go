@@ -117,7 +117,7 @@ func (d *Driver) apply(in Input) {
 	case Reset: // A3.12
 		d.onReset(in)
 	case RollAsked:
-		d.state.Roll = d.state.Phase != Closed
+		d.onRoll(in)
 	case Resumed:
 		d.onResumed()
 	default:

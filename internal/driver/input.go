@@ -133,7 +133,10 @@ type TimerFired struct {
 }
 
 // RollAsked asks for a rollover at the next safe point. See architecture A3.11.
-type RollAsked struct{}
+type RollAsked struct {
+	Ref     string
+	Request string
+}
 
 // Resumed is the first input of a run that continues another one's state.
 type Resumed struct{}

@@ -68,6 +68,20 @@ func (d *Driver) openTurn() bool {
 	return true
 }
 
+// onRoll lets the state wait for a moment at which a rollover may happen. See architecture A3.11.
+func (d *Driver) onRoll(in RollAsked) {
+	if in == (RollAsked{}) { // nobody's but the adapter's
+		d.state.Roll = d.state.Phase != Closed
+		return
+	}
+	if d.seen(in.Ref, in.Request, "") || d.closed(in.Ref, "") {
+		return
+	}
+	d.remember(in.Request)
+	d.state.Roll = true
+	d.reply(in.Ref, Receipt{Disposition: Done})
+}
+
 // propose claims and starts a Step as soon as the log is free and the tail is short. A rollover takes place here, with
 // an empty tail if the store lets it. See spec §4.3, architecture A3.4, A3.11.
 func (d *Driver) propose() bool {

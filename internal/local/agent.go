@@ -63,7 +63,7 @@ const (
 	itemBegin  = "begin"  // the agent's life
 	itemResume = "resume" // another run goes on
 	itemTimer  = "timer"
-	itemRoll   = "roll" // asks for a rollover
+	itemRoll   = "rollover" // asks for a rollover
 	itemQuery  = "query"
 )
 

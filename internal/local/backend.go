@@ -134,7 +134,7 @@ func (e *Engine) List(ctx context.Context) iter.Seq2[agents.Listed, error] {
 func (a *agent) listed() agents.Listed {
 	s := a.state()
 	l := agents.Listed{ID: a.ID, Status: s.Status(), Waiting: s.Waiting, Definition: a.Create.Definition, Model: s.Model, Parent: a.Create.Parent,
-		Metadata: workflows.Metadata(s.Metadata), Turn: int64(s.Turn), Started: time.UnixMilli(a.Started).UTC()}
+		Metadata: workflows.Metadata(s.Metadata), Turn: int64(s.Turn), Started: time.UnixMilli(a.Started).UTC(), Open: a.End == nil}
 	if a.End != nil {
 		l.Status, l.Waiting = a.End.Status, ""
 	}
