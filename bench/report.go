@@ -67,34 +67,31 @@ func (r *report) print(out io.Writer, of, what string) {
 	fmt.Fprintf(out, "\n%s: %s\n", of, what)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, row := range r.Rows {
-		if row.Of == of {
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", row.What, quantity(row.Value, row.Unit), row.bound(), row.verdict())
+		if row.Of != of {
+			continue
 		}
+		fmt.Fprintf(w, "  %s\t%s", row.What, quantity(row.Value, row.Unit))
+		if row.Limit != nil {
+			fmt.Fprintf(w, "\t%s\t%s", row.bound(), row.verdict())
+		}
+		fmt.Fprintln(w)
 	}
 	_ = w.Flush() // to the terminal
 }
 
 // bound is the limit as the table shows it.
 func (r row) bound() string {
-	switch {
-	case r.Limit == nil:
-		return ""
-	case r.Least:
+	if r.Least {
 		return "≥ " + quantity(*r.Limit, r.Unit)
-	default:
-		return "≤ " + quantity(*r.Limit, r.Unit)
 	}
+	return "≤ " + quantity(*r.Limit, r.Unit)
 }
 
 func (r row) verdict() string {
-	switch {
-	case r.Limit == nil:
-		return ""
-	case r.met():
+	if r.met() {
 		return "PASS"
-	default:
-		return "FAIL"
 	}
+	return "FAIL"
 }
 
 // quantity shows a value with three digits that count.

@@ -3,15 +3,15 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
 	sdk "go.temporal.io/sdk/worker"
-	"go.uber.org/zap"
 
 	"github.com/everturn/everturn/agents"
-	"github.com/everturn/everturn/internal/log"
 	"github.com/everturn/everturn/internal/servertest"
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/llm"
@@ -73,7 +73,7 @@ func (b *bench) open(ctx context.Context, p plan) (s *site, err error) {
 
 // dial connects as a worker beside its server does: without compression, which costs time and saves nothing.
 func dial(address string) (client.Client, error) {
-	c, err := client.Dial(client.Options{HostPort: address, Logger: log.Temporal(zap.NewNop()),
+	c, err := client.Dial(client.Options{HostPort: address, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}}})
 	if err != nil {
 		return nil, fmt.Errorf("temporal at %s: %w", address, err)
