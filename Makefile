@@ -4,13 +4,14 @@
 # make soak   random schedules for hours: ONLY=local|server|crashes|worlds for one kind, N=20000 for so many, FIRST=17 to begin there
 # make mutation   breaks the code on purpose, a fault at a time, and shows that the tests find each: ARGS="-only latch" for some
 # make record     after a deliberate change of the rules: writes the histories anew that must replay
+# make bench-history   bytes of workflow history, of long turns and in long conversations, against their bounds
 # make help   this list
 
 GO      ?= go
 BIN     := $(CURDIR)/bin
 SERVER  := $(BIN)/devserver
 
-.PHONY: help run test unit server check soak mutation record conformance bench clean
+.PHONY: help run test unit server check soak mutation record bench-history clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -67,6 +68,9 @@ soak-server: server
 
 soak-worlds:
 	$(SOAK) '^TestInterleavings$$' ./internal/explore -args -soak
+
+bench-history: server
+	EVERTURN_DEVSERVER=$(SERVER) $(GO) run ./bench -only history $(ARGS)
 
 mutation:
 	$(GO) run ./internal/mutation $(ARGS)

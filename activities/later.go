@@ -11,23 +11,22 @@ import (
 
 // exclusive asks again about the parallel calls that are not started, and names those that must run alone now. It is
 // asked after everything else, since this very call may have changed the answer. See spec §4.8.3, C-158, C-159.
-func (c *call) exclusive(ctx context.Context) []string {
-	if len(c.in.Later) == 0 || c.in.Head == nil {
-		return nil
+func (c *call) exclusive(ctx context.Context) (ids []string, alone bool) {
+	if c.in.From == "" || c.in.Head == nil {
+		return nil, false
 	}
 	calls, err := c.stepCalls(ctx)
-	if err != nil { // alone is always safe
+	first := slices.IndexFunc(calls, func(b session.ToolCallBlock) bool { return b.ID == c.in.From })
+	if err != nil || first < 0 { // alone is always safe
 		c.Log(ctx, "the modes of later calls are unknown", "session_id", c.in.Ident.Session, "error", err)
-		return slices.Clone(c.in.Later)
+		return nil, true
 	}
-	var out []string
-	for _, id := range c.in.Later {
-		i := slices.IndexFunc(calls, func(b session.ToolCallBlock) bool { return b.ID == id })
-		if i < 0 || !c.kind.parallel(c.shown, calls[i]) {
-			out = append(out, id)
+	for _, b := range calls[first:] {
+		if !c.kind.parallel(c.shown, b) {
+			ids = append(ids, b.ID)
 		}
 	}
-	return out
+	return ids, false
 }
 
 func (k *kind) parallel(v plugin.View, b session.ToolCallBlock) bool {

@@ -525,13 +525,17 @@ func TestLaterCallsAreAskedAgain(t *testing.T) { // §4.8.3, C-158, C-159
 	b.next()
 	in := b.call("t", "{}")
 	require.Empty(t, b.tool(in).Exclusive)
-	in.Key, in.Later, in.Head = "other", []string{"c2", "c3", "c4", "c5", "c9"}, &b.head
-	require.Equal(t, []string{"c2", "c3", "c5", "c9"}, b.tool(in).Exclusive)
+	in.Key, in.From, in.Head = "other", "c2", &b.head
+	require.Equal(t, []string{"c2", "c3", "c5"}, b.tool(in).Exclusive)
+	in.From = "c4"
+	require.Equal(t, []string{"c5"}, b.tool(in).Exclusive)
+	in.From = "c9"
+	require.True(t, b.tool(in).Alone, "nobody knows that call")
 
 	elsewhere := newBench(t, switching)
 	elsewhere.faults.Fail(storetest.Match{Op: storetest.Get}, errors.New("offline"), storetest.Always)
 	in.Ident, in.Head = elsewhere.ident(), &work.Head{Hash: strings.Repeat("0", 64), Count: 9}
-	require.Equal(t, in.Later, elsewhere.tool(in).Exclusive)
+	require.True(t, elsewhere.tool(in).Alone)
 }
 
 func TestCallsSayWhichStagesTheyHave(t *testing.T) {

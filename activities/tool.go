@@ -35,7 +35,7 @@ func (a *Activities) tool(ctx context.Context, in work.ToolIn) (work.ToolOut, er
 	if err != nil {
 		return work.ToolOut{}, err
 	}
-	out.Exclusive = c.exclusive(ctx)
+	out.Exclusive, out.Alone = c.exclusive(ctx)
 	out.Worker = a.worker(c.kind, in.Ident)
 	return out, nil
 }

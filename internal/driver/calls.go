@@ -139,10 +139,6 @@ func (d *Driver) startStage(c *Call, state CallState, mode string) {
 	if mode == work.ToolPost {
 		in.Out = c.Out
 	}
-	if in.Later = d.later(); len(in.Later) > 0 {
-		head := d.state.Log.Head
-		in.Head = &head
-	}
 	d.effect(StartTool{In: in})
 }
 
@@ -165,15 +161,21 @@ func (d *Driver) toolIn(c *Call, mode string) work.ToolIn {
 	return in
 }
 
-// later names the parallel calls that are not started yet: whoever answers says whether they still are. See spec §4.8.3.
-func (d *Driver) later() []string {
-	var ids []string
-	for _, c := range d.state.Calls {
-		if c.State == CallWaiting && c.Parallel {
-			ids = append(ids, c.ID)
+// nameLater tells every stage that is started now which parallel calls are not: whoever answers says whether they still
+// are parallel. The first one is named, and not all that follow it: with a thousand calls in a step, a thousand stages
+// would each carry a thousand names. See spec §4.8.3.
+func (d *Driver) nameLater() {
+	i := slices.IndexFunc(d.state.Calls, func(c Call) bool { return c.State == CallWaiting && c.Parallel })
+	if i < 0 {
+		return
+	}
+	for n, e := range d.effects {
+		if start, ok := e.(StartTool); ok && start.In.Mode != work.ToolSettle && start.In.Mode != work.ToolCollect {
+			head := d.state.Log.Head
+			start.In.From, start.In.Head = d.state.Calls[i].ID, &head
+			d.effects[n] = start
 		}
 	}
-	return ids
 }
 
 func (d *Driver) logCall(c *Call) int64 {
@@ -206,14 +208,14 @@ func (d *Driver) onToolDone(in ToolDone) {
 	c.Effect = ""
 	d.learn(out.Worker, "")
 	for i := range d.state.Calls {
-		if later := &d.state.Calls[i]; later.State == CallWaiting && slices.Contains(out.Exclusive, later.ID) {
+		if later := &d.state.Calls[i]; later.State == CallWaiting && (out.Alone || slices.Contains(out.Exclusive, later.ID)) {
 			later.Parallel = false
 		}
 	}
 	stage := c.State
 	c.State, c.Settle = CallFinished, false // for acts that cancel: this stage is over
 	d.acts(out.Acts)
-	out.Acts, out.Exclusive = nil, nil
+	out.Acts, out.Exclusive, out.Alone = nil, nil, false
 	switch stage {
 	case CallGating:
 		d.afterGate(c, out)

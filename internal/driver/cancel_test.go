@@ -623,8 +623,43 @@ func TestStoreFaults(t *testing.T) {
 			followup a => IS+(next-turn:a) TS1
 			open publish
 			phase claiming
+			persist
+			open persist
 			persist => IS-(next-step:2) IS-(next-turn:1)
 			open step
+		`},
+		{"A3.4 a tail of some length is persisted before it is lent: the history has it already", `
+			hold` + opened + `
+			step calls c1 => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1)
+			inject x text=5000 => IS+(next-step:x)
+			tool c1 ok => TR(c1) SE
+			open persist
+			persist => IS-(next-step:1)
+			open step+owed
+		`},
+		{"A3.4 before a retry too", retried + `
+			hold
+			inject x text=5000 => IS+(next-step:x)
+			timer retry => LRS(1)
+			open persist
+			persist
+			open step#2
+		`},
+		{"A3.4 while the store is away it is lent to a step, which can wait", `
+			hold` + opened + `
+			step calls c1 => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1)
+			inject x text=5000 => IS+(next-step:x)
+			tool c1 ok => TR(c1) SE
+			persist fail => IS-(next-step:1)
+			open flush step+owed
+		`},
+		{"A3.4 agents of older rules lend it", `
+			born rules=2
+			hold` + opened + `
+			step calls c1 => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1)
+			inject x text=5000 => IS+(next-step:x)
+			tool c1 ok => TR(c1) SE IS-(next-step:1)
+			open step+owed
 		`},
 		{"a long tail that cannot be persisted ends the turn, with one error", `
 			hold` + full + `

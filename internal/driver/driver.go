@@ -44,6 +44,7 @@ func (d *Driver) Handle(nowMS int64, in Input) ([]session.Record, []Effect) {
 		d.effect(Defect{Message: fmt.Sprintf("driver: the agent goes by rules %d, this worker knows %d: a newer worker must take it", s.Rules, work.Rules)})
 	}
 	d.advance()
+	d.nameLater()
 	d.waits()
 	if d.state.Rolling && !rolling {
 		d.effect(Rollover{})

@@ -485,9 +485,12 @@ func (w *walker) answerTool(r *running, in work.ToolIn) {
 		return
 	}
 	out := work.ToolOut{Content: session.TextContent("result"), IsError: w.chance(4), Concludes: w.chance(6), Acts: w.anyActs(), SkipPost: w.chance(8)}
-	for _, id := range in.Later {
-		if w.chance(4) {
-			out.Exclusive = append(out.Exclusive, id)
+	if in.From != "" {
+		out.Alone = w.chance(8)
+		for _, c := range w.state().Calls {
+			if w.chance(4) {
+				out.Exclusive = append(out.Exclusive, c.ID)
+			}
 		}
 	}
 	if in.Mode == work.ToolGate {

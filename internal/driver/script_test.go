@@ -25,14 +25,14 @@ import (
 //	     (chunks=N users=A,B acts=steer:b,cancel:user retry=N@MS again entered committed unwritten)
 //	     (a call may have marks: * parallel, ? gated, + posted)
 //	gate ID allow|deny|fault|ask|nothing [deadline=MS] [acts=…] [exclusive=c2]
-//	tool|post ID ok|error CODE|failed [ctx=a,b] [concludes] [acts=…] [exclusive=c2] [skip] [projection]
+//	tool|post ID ok|error CODE|failed [ctx=a,b] [concludes] [acts=…] [exclusive=c2] [alone] [skip] [projection]
 //	     [delegate=ID [keep] [deadline=MS]]
 //	grant|deny APPROVAL [req=R], maintain TASK [req=R] [args=N]
 //	configure PATCH [req=R], configured SPEC [rerouted], configured refused
 //	hook ok|fail CODE [acts=…], task ok|fail CODE [writes=N] [acts=…]
 //	lost step|hook|task|tool ID cancelled|exhausted|unavailable
 //	spawn ID [follows] [req=R], child ID started|failed CODE|idle [stranger]|closed|terminated|seen|gone
-//	hold, release, persist, persist fail, timer KIND, wait MS, roll, resume, born [max=N] [start] [stop] [owned [reports]] [acts=…]
+//	hold, release, persist, persist fail, timer KIND, wait MS, roll, resume, born [max=N] [rules=N] [start] [stop] [owned [reports]] [acts=…]
 //
 // and what must be seen:
 //
@@ -343,7 +343,7 @@ func (w *world) act(line string) {
 			w.state().Owner, w.state().Bond, w.state().Reports = "p", "1.child-1", a.has("reports")
 		}
 		w.bornAs(work.SetupOut{Acts: parseActs(a.list("acts")),
-			Manifest: work.Manifest{MaxParallel: a.num("max"), SessionStart: a.has("start"), TurnStopping: a.has("stop")}})
+			Manifest: work.Manifest{Rules: a.num("rules"), MaxParallel: a.num("max"), SessionStart: a.has("start"), TurnStopping: a.has("stop")}})
 	default:
 		w.feed(w.input(a, w.ref()))
 	}
@@ -491,7 +491,7 @@ func failure(code string) *session.Failure {
 
 func parseTool(a words) work.ToolOut {
 	out := work.ToolOut{Content: session.TextContent("result"), Concludes: a.has("concludes"), Acts: parseActs(a.list("acts")),
-		SkipPost: a.has("skip"), Exclusive: a.list("exclusive")}
+		SkipPost: a.has("skip"), Exclusive: a.list("exclusive"), Alone: a.has("alone")}
 	if a.has("projection") {
 		out.Projection = session.TextContent("res…")
 	}

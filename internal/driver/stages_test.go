@@ -118,6 +118,14 @@ func TestGatedCalls(t *testing.T) {
 			tool c3 ok => TR(c3) TC(c4)
 			tool c4 ok => TR(c4) SE
 		`},
+		{"C-158 when nobody can say which ones, all do", `
+			born max=2` + opened + `
+			step calls c1*,c2*,c3*,c4* => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1) TC(c2)
+			tool c1 ok alone => TR(c1)
+			tool c2 ok => TR(c2) TC(c3)
+			open tool:c3
+			tool c3 ok => TR(c3) TC(c4)
+		`},
 		{"C-158 a gate can do it too, and what has started stays as it is", opened + `
 			step calls c1*?,c2*?,c3* => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1)
 			gate c1 allow exclusive=c1,c3,c9 => TC(c2)
@@ -653,8 +661,8 @@ func TestWhatAStageIsHanded(t *testing.T) {
 	in := stage()
 	head := w.state().Log.Head
 	require.Equal(t, work.ToolIn{ID: in.ID, Ident: w.state().ident(), Mode: work.ToolGate, Turn: 1, Step: 1, Key: "s/1/1.1/c1",
-		Call:  work.Call{ID: "c1", Name: "echo", Arguments: "{}", Parallel: true, Gated: true, Posted: true},
-		Later: []string{"c2"}, Head: &head}, in, "C-158: the mode of a later call may be asked again")
+		Call: work.Call{ID: "c1", Name: "echo", Arguments: "{}", Parallel: true, Gated: true, Posted: true},
+		From: "c2", Head: &head}, in, "C-158: the mode of a later call may be asked again")
 	key := in.Key
 
 	w.act("gate c1 allow")
@@ -669,6 +677,22 @@ func TestWhatAStageIsHanded(t *testing.T) {
 	require.Equal(t, key, in.Key)
 	require.Equal(t, &work.ToolOut{Content: session.TextContent("result"), Contexts: []session.Message{user("x", 0)}}, in.Out,
 		"acts were applied already, and are not judged")
-	require.Empty(t, in.Later)
+	require.Empty(t, in.From)
 	require.Nil(t, in.Head)
+}
+
+// A thousand calls in a step do not name each other: a stage names the first call that is not started with it.
+func TestAStageNamesTheFirstCallThatIsNotStarted(t *testing.T) { // C-158
+	t.Parallel()
+	w := unborn(t)
+	w.born(2)
+	w.act("followup a")
+	w.act("step calls c1*,c2*,c3*,c4*")
+	from := func(id string) string { return w.tool(id).effect.(StartTool).In.From }
+	require.Equal(t, "c3", from("c1"), "c2 is started with it")
+	require.Equal(t, "c3", from("c2"))
+	w.act("tool c1 ok")
+	require.Equal(t, "c4", from("c3"))
+	w.act("tool c2 ok")
+	require.Empty(t, from("c4"), "none is left")
 }

@@ -23,6 +23,9 @@ func (d *Driver) attempt() bool {
 		return false
 	case s.Log.Bytes > work.TailLimit:
 		return d.shorten()
+	case d.savesHistory():
+		d.persist(false)
+		return false
 	default:
 		d.startStep()
 		return false

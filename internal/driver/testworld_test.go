@@ -100,7 +100,10 @@ func (w *world) born(maxParallel int) {
 // bornAs answers Setup; every definition here has a maintenance task t.
 func (w *world) bornAs(out work.SetupOut) {
 	w.take("setup")
-	out.Spec, out.Store, out.Worker, out.Manifest.Rules = "spec", "store", work.Worker{Rules: work.Rules}, work.Rules
+	out.Spec, out.Store, out.Worker = "spec", "store", work.Worker{Rules: work.Rules}
+	if out.Manifest.Rules == 0 {
+		out.Manifest.Rules = work.Rules
+	}
 	out.Manifest.Tasks = append(out.Manifest.Tasks, "t")
 	w.feed(Born{Out: out})
 	require.Equal(w.t, StatusIdle, w.status[0], "it is listed from its birth on")

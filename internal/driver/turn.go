@@ -94,6 +94,9 @@ func (d *Driver) propose() bool {
 		return false
 	case s.Log.Bytes > work.TailLimit:
 		return d.shorten()
+	case d.savesHistory():
+		d.persist(false)
+		return false
 	case s.rolls() && len(s.Log.Tail) > 0 && s.Log.Broken == "":
 		d.persist(false)
 		return false
@@ -106,6 +109,17 @@ func (d *Driver) propose() bool {
 	s.First, s.Attempt, s.Assembly = false, 1, ""
 	d.startStep()
 	return false
+}
+
+// rulesShortTail is the behaviour version from which on a tail is persisted before a Step as soon as that takes less of
+// the history: it is there already, in signals and answers, and a loan puts it there once more.
+const rulesShortTail = 3
+
+// savesHistory reports whether the tail is persisted although it could be lent. It is lent to a Step that can wait for
+// the store, if the store is away.
+func (d *Driver) savesHistory() bool {
+	l := &d.state.Log
+	return d.state.Manifest.Rules >= rulesShortTail && l.Bytes > work.ShortTail && l.Broken == ""
 }
 
 // shorten persists a tail that is too long to be lent to a Step; a store that refuses ends the turn. See spec §4.11.

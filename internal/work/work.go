@@ -31,7 +31,8 @@ const (
 // The sizes of architecture A3.4, in bytes.
 const (
 	InlineLimit  = 4 << 10   // a larger body is a blob
-	TailLimit    = 32 << 10  // a longer tail is persisted before a Step
+	ShortTail    = 4 << 10   // a longer tail is persisted before a Step, if the store takes it
+	TailLimit    = 32 << 10  // a longer tail is never lent
 	LendLimit    = 128 << 10 // what one Persist takes
 	PayloadLimit = 256 << 10 // no argument or result is larger
 )
@@ -127,7 +128,7 @@ type Manifest struct {
 }
 
 // Rules is the behaviour version of this worker.
-const Rules = 2
+const Rules = 3
 
 // Worker is what every answer says about the worker that gave it.
 type Worker struct {
@@ -333,9 +334,9 @@ type ToolIn struct {
 	// Before are the keys under which the same call may have been made in what a reset gave up.
 	Before []string `json:"before,omitempty"`
 
-	Out   *ToolOut `json:"out,omitempty"`   // post: the outcome so far
-	Head  *Head    `json:"head,omitempty"`  // where the calls of the step can be read, if Later is set
-	Later []string `json:"later,omitempty"` // ids of parallel calls not started yet: their mode is asked again (C-158)
+	Out  *ToolOut `json:"out,omitempty"`  // post: the outcome so far
+	Head *Head    `json:"head,omitempty"` // where the calls of the step can be read, if From is set
+	From string   `json:"from,omitempty"` // id of the first parallel call not started yet: from it on their modes are asked again (C-158)
 
 	Child *Answered `json:"child,omitempty"` // collect
 }
@@ -373,7 +374,8 @@ type ToolOut struct {
 	Reason     string   `json:"reason,omitempty"`     // gate, ask: what the person is told
 	DeadlineMS int64    `json:"deadlineMs,omitempty"` // ask, delegate: how long is waited; 0 means without end
 	SkipPost   bool     `json:"skipPost,omitempty"`   // a wrapper failed: no post stage
-	Exclusive  []string `json:"exclusive,omitempty"`  // of Later: these must run alone now
+	Exclusive  []string `json:"exclusive,omitempty"`  // ids, of the calls from From on: these must run alone now
+	Alone      bool     `json:"alone,omitempty"`      // all of them must: it is not known which
 
 	Delegate *Spawn `json:"delegate,omitempty"` // the call waits for this child; DeadlineMS bounds it
 

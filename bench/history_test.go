@@ -1,0 +1,36 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/everturn/everturn/internal/servertest"
+)
+
+// small is `make bench-history` in a few seconds. The bounds are the same.
+var small = scale{
+	tokens: []int{500, 5_000, 20_000},
+	turns:  3,
+	long:   job{Steps: 10, Calls: 1, Bytes: 5 << 10},
+	wide:   []job{{Steps: 4, Calls: 10, Bytes: 200}, {Steps: 1, Calls: 100, Bytes: 200}, {Steps: 20, Calls: 1, Bytes: 200}},
+}
+
+func TestHistoryIsLinear(t *testing.T) {
+	t.Parallel()
+	if testing.Short() || servertest.Program() == "" {
+		t.Skip("needs a Temporal server: set EVERTURN_DEVSERVER to the program")
+	}
+	var table bytes.Buffer
+	file := filepath.Join(t.TempDir(), "results.json")
+	missed, err := run(t.Context(), options{only: "history", server: servertest.Program(), scale: small, json: file}, &table)
+	require.NoError(t, err)
+	require.Zero(t, missed, table.String())
+	require.Contains(t, table.String(), "turn of 11 model calls, 10 tool calls of 5120 bytes")
+	results, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(results), `"what": "turn of 11 model calls, 10 tool calls of 5120 bytes"`)
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"github.com/everturn/everturn/internal/servertest"
+)
+
+// options are the flags.
+type options struct {
+	only   string
+	json   string
+	server string
+	list   bool
+	scale  scale
+}
+
+func main() {
+	o := options{scale: full}
+	flag.StringVar(&o.only, "only", "", "measure only these, separated by commas")
+	flag.StringVar(&o.json, "json", "", "write the results to this file too, as JSON")
+	flag.StringVar(&o.server, "server", servertest.Program(), "program of the development server")
+	flag.BoolVar(&o.list, "list", false, "print the names of the measurements and run nothing")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	missed, err := run(ctx, o, os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(2)
+	}
+	if missed > 0 {
+		os.Exit(1)
+	}
+}
+
+// A measurement adds its figures to a report.
+type measurement struct {
+	name string
+	what string
+	run  func(ctx context.Context, b *bench) error
+}
+
+var measurements = []measurement{
+	{"history", "bytes of workflow history, of long turns and in long conversations", measureHistory},
+}
+
+// A bench is what a measurement works with.
+type bench struct {
+	*report
+	options
+}
+
+func run(ctx context.Context, o options, out io.Writer) (missed int, err error) {
+	chosen, err := choose(o.only)
+	if err != nil {
+		return 0, err
+	}
+	if o.list {
+		for _, m := range chosen {
+			fmt.Fprintf(out, "%-10s %s\n", m.name, m.what)
+		}
+		return 0, nil
+	}
+	if o.server == "" {
+		return 0, errors.New("no development server: set EVERTURN_DEVSERVER, or use `make bench`")
+	}
+	b := &bench{report: newReport(), options: o}
+	for _, m := range chosen {
+		b.begin(m.name)
+		if err := m.run(ctx, b); err != nil {
+			return 0, fmt.Errorf("%s: %w", m.name, err)
+		}
+		b.print(out, m.name, m.what)
+	}
+	if o.json != "" {
+		err = b.write(o.json)
+	}
+	return b.end(out), err
+}
+
+// choose finds the measurements that are named; all of them if none is.
+func choose(only string) ([]measurement, error) {
+	if only == "" {
+		return measurements, nil
+	}
+	var out []measurement
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(measurements, func(m measurement) bool { return m.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no measurement %q: -list names them", name)
+		}
+		out = append(out, measurements[i])
+	}
+	return out, nil
+}
