@@ -12,11 +12,15 @@ import (
 // exclusive asks again about the parallel calls that are not started, and names those that must run alone now. It is
 // asked after everything else, since this very call may have changed the answer. See spec §4.8.3, C-158, C-159.
 func (c *call) exclusive(ctx context.Context) (ids []string, alone bool) {
-	if c.in.From == "" || c.in.Head == nil {
+	from := c.in.From
+	if len(c.in.Later) > 0 {
+		from = c.in.Later[0]
+	}
+	if from == "" || c.in.Head == nil {
 		return nil, false
 	}
 	calls, err := c.stepCalls(ctx)
-	first := slices.IndexFunc(calls, func(b session.ToolCallBlock) bool { return b.ID == c.in.From })
+	first := slices.IndexFunc(calls, func(b session.ToolCallBlock) bool { return b.ID == from })
 	if err != nil || first < 0 { // alone is always safe
 		c.Log(ctx, "the modes of later calls are unknown", "session_id", c.in.Ident.Session, "error", err)
 		return nil, true

@@ -531,6 +531,9 @@ func TestLaterCallsAreAskedAgain(t *testing.T) { // §4.8.3, C-158, C-159
 	require.Equal(t, []string{"c5"}, b.tool(in).Exclusive)
 	in.From = "c9"
 	require.True(t, b.tool(in).Alone, "nobody knows that call")
+	in.From, in.Later = "", []string{"c4", "c5"}
+	require.Equal(t, []string{"c5"}, b.tool(in).Exclusive, "as an agent of older rules asks")
+	in.From, in.Later = "c2", nil
 
 	elsewhere := newBench(t, switching)
 	elsewhere.faults.Fail(storetest.Match{Op: storetest.Get}, errors.New("offline"), storetest.Always)

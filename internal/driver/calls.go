@@ -172,10 +172,29 @@ func (d *Driver) nameLater() {
 	for n, e := range d.effects {
 		if start, ok := e.(StartTool); ok && start.In.Mode != work.ToolSettle && start.In.Mode != work.ToolCollect {
 			head := d.state.Log.Head
-			start.In.From, start.In.Head = d.state.Calls[i].ID, &head
+			start.In.Head = &head
+			if d.state.Rules >= rulesFrom {
+				start.In.From = d.state.Calls[i].ID
+			} else {
+				start.In.Later = d.later(i)
+			}
 			d.effects[n] = start
 		}
 	}
+}
+
+// rulesFrom is the behaviour version whose workers know what the first later call stands for. An older one does not take
+// the work of an agent that has met it.
+const rulesFrom = 3
+
+// later are the ids of the parallel calls from the i-th on that are not started.
+func (d *Driver) later(i int) (ids []string) {
+	for _, c := range d.state.Calls[i:] {
+		if c.State == CallWaiting && c.Parallel {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
 }
 
 func (d *Driver) logCall(c *Call) int64 {

@@ -696,3 +696,17 @@ func TestAStageNamesTheFirstCallThatIsNotStarted(t *testing.T) { // C-158
 	w.act("tool c2 ok")
 	require.Empty(t, from("c4"), "none is left")
 }
+
+// A worker of older rules may take the call: it knows only names.
+func TestAnAgentOfOlderRulesNamesAllLaterCalls(t *testing.T) { // C-158
+	t.Parallel()
+	w := unborn(t)
+	w.born(2)
+	w.state().Rules = rulesFrom - 1
+	w.act("followup a")
+	w.act("step calls c1*,c2,c3*,c4*")
+	in := w.tool("c1").effect.(StartTool).In
+	require.Equal(t, []string{"c3", "c4"}, in.Later)
+	require.Empty(t, in.From)
+	require.NotNil(t, in.Head)
+}

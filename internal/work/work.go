@@ -335,8 +335,11 @@ type ToolIn struct {
 	Before []string `json:"before,omitempty"`
 
 	Out  *ToolOut `json:"out,omitempty"`  // post: the outcome so far
-	Head *Head    `json:"head,omitempty"` // where the calls of the step can be read, if From is set
+	Head *Head    `json:"head,omitempty"` // where the calls of the step can be read, if From or Later is set
 	From string   `json:"from,omitempty"` // id of the first parallel call not started yet: from it on their modes are asked again (C-158)
+
+	// Later are the ids of all of them, for workers that do not know From.
+	Later []string `json:"later,omitempty"`
 
 	Child *Answered `json:"child,omitempty"` // collect
 }
