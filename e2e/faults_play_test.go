@@ -11,6 +11,7 @@ import (
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/internal/store"
+	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/signals"
 )
 
@@ -145,7 +146,7 @@ func damaged(s *scene, r strike) {
 	require.NoError(s.t, os.WriteFile(file, content[:len(content)/2], 0o600))
 	s.workers[0].kill() // it remembers
 	s.working(1)
-	require.Contains(s.t, s.fails(1, "log", a.ID(), "--json"), head.Hash, "who reads the log is told")
+	require.Contains(s.t, s.fails(7, "log", a.ID(), "--json"), head.Hash, "who reads the log is told")
 	x := s.say(a, signals.Followup, "act 2")
 	answer := s.hear(a, x)
 	require.ErrorContains(s.t, answer.Err(), head.Hash, "and so is who writes to the agent")
@@ -190,7 +191,7 @@ func terminatedWithZombie(s *scene, r strike) {
 	a, zombie := s.lead(r)
 	require.NoError(s.t, s.sdk.TerminateWorkflow(s.t.Context(), a.ID(), "", "by hand"))
 	s.working(1)
-	s.ok("resume", a.ID())
+	s.run("resume", a.ID())             // it may say that no worker answers yet: the server has given the work to the zombie
 	s.say(a, signals.Followup, "act 4") // wakes it
 	s.hearAll(a)
 	zombie.signal(syscall.SIGCONT)
@@ -200,8 +201,34 @@ func terminatedWithZombie(s *scene, r strike) {
 	require.EqualValues(s.t, 2, s.epoch(a))
 }
 
-// restored is a server whose database is replaced by an older copy of it, with the workers stopped. The store is newer then.
+// restored is a server whose database is replaced by an older copy of it, and what an operator has to do then. What was sent
+// since the copy is gone from the agent. Its effects are not: the model is told, and the same call is not made again.
 func restored(s *scene, r strike) {
+	a := s.olderDatabase()
+	s.reset(a.ID(), s.taskBefore(a.ID(), nil))
+	until(s.t, "the run took over", func() bool { state, err := a.State(s.t.Context()); return err == nil && state.Log.Epoch == 2 })
+	before := s.effect(a, "2")
+	s.hear(a, s.say(a, signals.Followup, "pay 2"))
+	s.hear(a, s.say(a, signals.Followup, "pay 3"))
+	s.check()
+	require.Equal(s.t, before, s.effect(a, "2"))
+	told := all[session.UserMessage](s.records(a.ID()))[1]
+	require.Equal(s.t, "reset-2", told.Message.ID)
+	require.Contains(s.t, told.Text(), `- once {"n":"2"}, turn 2 step 1: it ended with: `+before.Value)
+}
+
+// restoredOnly is the same without the reset: the agent goes on from where the copy was made, and no answer is wrong.
+func restoredOnly(s *scene, r strike) {
+	a := s.olderDatabase()
+	s.hear(a, s.say(a, signals.Followup, "pay 2"))
+	s.hear(a, s.say(a, signals.Followup, "pay 3"))
+	s.check()
+}
+
+// olderDatabase makes an agent that has paid once, and once more after the copy to which its server's database is restored
+// while no worker runs. The store is newer then.
+func (s *scene) olderDatabase() *agents.Agent {
+	s.t.Helper()
 	s.working(1)
 	a := s.born("a", acting)
 	s.hear(a, s.say(a, signals.Followup, "pay 1"))
@@ -211,12 +238,17 @@ func restored(s *scene, r strike) {
 	idle(s.t, a)
 	s.workers[0].kill()
 	s.serverDies(func() { s.copyDatabase("older", "") })
+	s.spoken[a.ID()] = s.spoken[a.ID()][:1]
 	s.working(1)
-	s.t.Log(trace(s.records(a.ID())))
-	s.t.Log(s.published(a.ID()))
-	s.hear(a, s.say(a, signals.Followup, "pay 3"))
-	s.t.Log(trace(s.records(a.ID())))
-	s.t.Log(s.published(a.ID()))
+	return a
+}
+
+// effect is what the tool once did for an errand.
+func (s *scene) effect(a *agents.Agent, n string) effect {
+	s.t.Helper()
+	e, err := readEffect(workbench{home: s.home}.fileOf("once", a.ID(), n))
+	require.NoError(s.t, err)
+	return e
 }
 
 // copyDatabase copies the database of a server that does not run to another folder of the scene.

@@ -144,7 +144,7 @@ func draw(rng *rand.Rand) mishap {
 
 func playRound(t *testing.T, r *soak.Run, seed int) {
 	rng := rand.New(rand.NewPCG(uint64(seed), 0))
-	s := newScene(t, map[int]string{0: "full", 1: "normal"}[seed%2], toll{Unknown: true, Store: true})
+	s := newScene(t, true, map[int]string{0: "full", 1: "normal"}[seed%2], toll{Unknown: true, Store: true, Again: true})
 	defer s.tell()
 	s.working(roundVictims)
 	var talks sync.WaitGroup

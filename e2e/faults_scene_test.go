@@ -40,19 +40,22 @@ type saying struct {
 // renewAt is the length of a history at which the server of a scene suggests a new run: short, so that agents move often.
 const renewAt = 60
 
-// newScene makes a scene with a server of its own.
-func newScene(t *testing.T, sync string, may toll) *scene {
+// newScene makes a scene on the server that scenes share, or on one of its own, which may be killed.
+func newScene(t *testing.T, own bool, sync string, may toll) *scene {
 	t.Helper()
 	home := t.TempDir()
-	start := func(port string) *server {
-		s, err := startServer(home, "--db", filepath.Join(home, "temporal.db"), "--sync", sync, "--address-file", filepath.Join(home, "dev.json"), "--port", port,
-			"--dynamic-config", fmt.Sprintf("limit.historyCount.suggestContinueAsNew=%d", renewAt))
+	s := &scene{may: may, spoken: map[string][]*saying{}}
+	s.start = func(port string) *server {
+		started, err := startRestless(home, sync, port)
 		require.NoError(t, err)
-		return s
+		return started
 	}
-	s := &scene{start: start, may: may, spoken: map[string][]*saying{}}
-	serving := start("0")
-	t.Cleanup(func() { serving.kill() })
+	serving := restlessServer()
+	if own {
+		serving = s.start("0")
+		t.Cleanup(func() { serving.kill() })
+	}
+	require.NotNil(t, serving, "there is no server")
 	s.place = at(t, serving, home)
 	s.proxy = newProxy(t, serving.Address)
 	for _, folder := range []string{trapsSet, trapsSprung, "world"} {
@@ -60,6 +63,21 @@ func newScene(t *testing.T, sync string, may toll) *scene {
 	}
 	return s
 }
+
+// startRestless starts a server that wants every run to be short, on a database in a folder.
+func startRestless(home, sync, port string) (*server, error) {
+	return startServer(home, "--db", filepath.Join(home, "temporal.db"), "--sync", sync, "--port", port,
+		"--dynamic-config", fmt.Sprintf("limit.historyCount.suggestContinueAsNew=%d", renewAt))
+}
+
+// restlessServer is the server that scenes share; nil if it did not start. It ends with the test program.
+var restlessServer = sync.OnceValue(func() *server {
+	s, err := startRestless(filepath.Join(common, "restless"), *syncMode, "0")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	return s
+})
 
 // tell shows what became of the agents of a test that failed, before its context ends.
 func (s *scene) tell() {
@@ -108,8 +126,9 @@ func (s *scene) suffers(w weather) {
 // born makes an agent.
 func (s *scene) born(name, definition string) *agents.Agent {
 	s.t.Helper()
-	a, err := s.agents.Create(s.t.Context(), agents.CreateOptions{ID: s.id(name), Definition: definition})
+	a, err := s.agents.Start(s.t.Context(), agents.CreateOptions{ID: s.id(name), Definition: definition})
 	require.NoError(s.t, err)
+	s.insist("the birth of "+name, a.WhenIdle)
 	return a
 }
 

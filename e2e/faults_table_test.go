@@ -12,6 +12,7 @@ type strike struct {
 
 	trap       trap   // where, as far as a worker finds it
 	definition string // acting if empty
+	own        bool   // the server is killed, stopped or set back: it must not be the one that others use
 	play       func(s *scene, r strike)
 }
 
@@ -107,11 +108,11 @@ func zombies() []strike {
 		{where: "before a workflow task is answered", trap: trap{Point: "RespondWorkflowTaskCompleted before"}},
 		{where: "before a rollover", trap: trap{Point: "rollover before"}},
 		{where: "in the gate before a tool", trap: trap{Point: "gate pre-execute", In: "once"}, definition: gated},
-		{where: "before the ledger knows of a start", trap: trap{Point: "create effects/started before", In: "2-once"}, may: unknown},
-		{where: "before the effect of a once tool", trap: trap{Point: "body before", In: "once"}, may: unknown},
-		{where: "before the ledger knows of a result", trap: trap{Point: "create effects/done before", In: "2-once"}, may: unknown},
-		{where: "before the effect of a keyed tool", trap: trap{Point: "body before", In: "keyed"}, may: unknown},
-		{where: "before the effect of a reconcile tool", trap: trap{Point: "body before", In: "reconcile"}, may: unknown},
+		{where: "before the ledger knows of a start", trap: trap{Point: "create effects/started before", In: "2-once"}, may: toll{Unknown: true, Again: true}},
+		{where: "before the effect of a once tool", trap: trap{Point: "body before", In: "once"}, may: toll{Unknown: true, Again: true}},
+		{where: "before the ledger knows of a result", trap: trap{Point: "create effects/done before", In: "2-once"}, may: toll{Unknown: true, Again: true}},
+		{where: "before the effect of a keyed tool", trap: trap{Point: "body before", In: "keyed"}, may: toll{Unknown: true, Again: true}},
+		{where: "before the effect of a reconcile tool", trap: trap{Point: "body before", In: "reconcile"}, may: toll{Unknown: true, Again: true}},
 	}, workerStands, halt, haunted)
 }
 
@@ -140,7 +141,9 @@ func outages() (all []strike) {
 	all = append(all, each(append(writes, moments...), storeFull, halt, during(weathers(full)))...)
 	all = append(all, each(writes, storeSlow, halt, during(weathers(slow)))...)
 	for i := range all {
-		switch r := &all[i]; {
+		r := &all[i]
+		r.own = r.what == serverKilled || r.what == bothKilled || r.what == serverStands
+		switch {
 		case r.what == bothKilled:
 			r.may.Unknown = r.trap.Point == "body after"
 		case r.what == storeAway, r.what == storeFull:
@@ -172,7 +175,8 @@ func byHand() []strike {
 		{what: "Temporal terminate with a zombie still running", where: "in the middle of a stream", trap: trap{Point: "chunk", Skip: 12, Do: halt}, may: toll{Cut: true}, play: terminatedWithZombie, often: true},
 		{what: "Temporal terminate with a zombie still running", where: "before the effect of a once tool", trap: trap{Point: "body before", In: "once", Do: halt}, may: toll{Cut: true, Unknown: true}, play: terminatedWithZombie},
 		{what: "Temporal terminate with a zombie still running", where: "before a tool is answered", trap: trap{Point: "tool/done", Do: halt}, may: toll{Cut: true, Unknown: true}, play: terminatedWithZombie},
-		{what: "server's database restored to an older copy", where: "while the agent is idle", play: restored, often: true},
+		{what: "server's database restored to an older copy", where: "and the agent reset", play: restored, own: true, often: true},
+		{what: "server's database restored to an older copy", where: "and the agent left as it is", play: restoredOnly, own: true},
 	}
 }
 

@@ -23,7 +23,7 @@ func TestFaultMatrix(t *testing.T) {
 		t.Run(r.name(), func(t *testing.T) {
 			t.Parallel()
 			r.trap.Name = "trap"
-			s := newScene(t, *syncMode, r.may)
+			s := newScene(t, r.own, *syncMode, r.may)
 			defer s.tell()
 			r.play(s, r)
 		})

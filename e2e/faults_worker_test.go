@@ -260,6 +260,9 @@ func (w workbench) act(class, session, n, key string) (string, error) {
 	if err != nil || class == "keyed" && theirs.Key == key {
 		return theirs.Value, err
 	}
+	if class == "reconcile" && theirs.Key == key {
+		return theirs.Value, os.WriteFile(file+".again", raw, 0o600)
+	}
 	return mine.Value, os.WriteFile(file+".twice", raw, 0o600)
 }
 
