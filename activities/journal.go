@@ -184,6 +184,9 @@ func (s *step) readJournal(ctx context.Context) (legacy, error) {
 	}
 	l := legacy{echo: s.echo()}
 	for _, e := range executions {
+		if e.Damage != nil {
+			s.Log(ctx, "journal damaged", "session_id", s.in.Ident.Session, "execution", e.Execution, "error", e.Damage)
+		}
 		if err := l.read(e); err != nil {
 			return legacy{}, err
 		}
@@ -191,7 +194,7 @@ func (s *step) readJournal(ctx context.Context) (legacy, error) {
 	return l, nil
 }
 
-// read takes the parts of one execution up to the first that is missing. An execution that was lent other events belongs
+// read takes the parts of one execution up to the first that is missing or damaged. An execution that was lent other events belongs
 // to a history that never happened, such as one before a reset.
 func (l *legacy) read(e store.JournalExecution) error {
 	for i, raw := range e.Parts {

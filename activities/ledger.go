@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/everturn/everturn/internal/store"
@@ -101,8 +102,23 @@ func (c *call) done(ctx context.Context, out work.ToolOut) {
 }
 
 // recall says what became of a call that another execution may have started; nothing means that the body may run.
-func (c *call) recall(ctx context.Context) (*work.ToolOut, error) { return c.recallAs(ctx, c.in.Key) }
+func (c *call) recall(ctx context.Context) (*work.ToolOut, error) {
+	looking, cancel := bounded(ctx)
+	defer cancel()
+	note, _, err := c.Store.StartNote(looking, c.in.Key)
+	var damage *store.CorruptError
+	if err != nil && !errors.As(err, &damage) {
+		return nil, err
+	}
+	if len(note) > 0 && !bytes.Equal(note, c.title()) {
+		out := failed(nameStore, work.CodeStore, "Error: the tool was not run, because the effect ledger has another call under its key. "+
+			"The server's database may have been restored to an older copy.")
+		return &out, nil
+	}
+	return c.recallAs(ctx, c.in.Key)
+}
 
+// recallAs is recall for what a key says.
 func (c *call) recallAs(ctx context.Context, key string) (*work.ToolOut, error) {
 	looking, cancel := bounded(ctx) // a cancel does not undo what has run
 	defer cancel()

@@ -345,6 +345,35 @@ func TestASecondFirstExecutionDoesNotRepeatAnEffect(t *testing.T) { // an activi
 	require.Equal(t, 1, runs)
 }
 
+func TestAKeyThatAnotherCallTookIsNoAnswer(t *testing.T) { // the server's database was restored to an older copy
+	t.Parallel()
+	for _, mode := range []string{work.ToolRun, work.ToolSettle} {
+		runs := 0
+		b := called(t, effects(&runs, tools.Once, false, nil))
+		b.tool(b.call("t", "{}"))
+		in := b.call("t", "{ }")
+		in.Mode = mode
+		out := b.tool(in)
+		require.Equal(t, work.CodeStore, out.Error.Code)
+		require.Contains(t, out.Content.Text(), "another call")
+		require.Equal(t, 1, runs)
+	}
+}
+
+func TestADamagedLedgerIsNoReasonToRepeatOrToWait(t *testing.T) { // A3.7
+	t.Parallel()
+	for kind, want := range map[string]string{"started": "ran", "done": session.TextToolOutcomeUnknown} {
+		runs := 0
+		b := called(t, effects(&runs, tools.Once, false, nil))
+		in := b.call("t", "{}")
+		require.Equal(t, "ran", b.tool(in).Content.Text())
+		b.exec = 2
+		b.faults.Corrupt(storetest.Match{Prefix: "effects/" + kind}, storetest.Always)
+		require.Equal(t, want, b.tool(in).Content.Text(), kind)
+		require.Equal(t, 1, runs)
+	}
+}
+
 func TestAResultThatCannotBeRecordedIsGivenNonetheless(t *testing.T) {
 	t.Parallel()
 	runs := 0

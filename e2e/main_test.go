@@ -19,8 +19,11 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(beWorker) != "" {
-		if err := runWorker(); err != nil {
+	for variable, run := range map[string]func() error{beWorker: runWorker, beVictim: runVictim} {
+		if os.Getenv(variable) == "" {
+			continue
+		}
+		if err := run(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

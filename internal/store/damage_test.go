@@ -141,8 +141,7 @@ func TestDamagedPointersAndBodiesAreNamed(t *testing.T) {
 		"heads/":   func(ctx context.Context) error { _, _, err := s.LatestHead(ctx, "s"); return err },
 		"headers/": func(ctx context.Context) error { _, err := s.Header(ctx, "s"); return err },
 		"blobs/":   func(ctx context.Context) error { _, err := s.Blob(ctx, a.SHA256); return err },
-		"effects/": func(ctx context.Context) error { _, err := s.Effect(ctx, "k"); return err },
-		"journal/": func(ctx context.Context) error { _, err := j.Executions(ctx); return err },
+		"journal/": func(ctx context.Context) error { _, err := j.Tail(ctx, 0, -1); return err },
 	} {
 		faults.Corrupt(storetest.Match{Prefix: prefix}, 1)
 		err := read(ctx)
@@ -151,4 +150,36 @@ func TestDamagedPointersAndBodiesAreNamed(t *testing.T) {
 		require.Contains(t, corrupt.Key, prefix)
 		require.NoError(t, read(ctx), prefix)
 	}
+}
+
+// What a successor of a dead worker goes by may be damaged by the same power failure: it must not stand in its way.
+func TestDamagedEvidenceCountsAsMissing(t *testing.T) {
+	t.Parallel()
+	faults := storetest.NewFaults()
+	s := open(t, "mem://", store.Options{Wrap: faults.Wrap})
+	ctx := t.Context()
+	require.NoError(t, s.Done(ctx, "k", []byte("result")))
+	faults.Corrupt(storetest.Match{Prefix: "effects/done"}, 1)
+	e, err := s.Effect(ctx, "k")
+	require.NoError(t, err)
+	require.Equal(t, store.EffectEntry{State: store.EffectStarted}, e, "that there is a result says that it was started")
+
+	j := s.Journal("s", 1, 1, 1, 0)
+	for execution := 1; execution <= 2; execution++ {
+		for n := range 3 {
+			require.NoError(t, j.Put(ctx, execution, n, []byte("part")))
+		}
+	}
+	faults.Fail(storetest.Match{Op: storetest.Get, Prefix: "journal/"}, storetest.ErrDown, 1)
+	_, err = j.Executions(ctx)
+	require.ErrorIs(t, err, storetest.ErrDown, "a store that fails is another matter")
+	faults.Corrupt(storetest.Match{Prefix: "journal/s/0000000000000000000/0000000001.0000000001/0000000001/0000000001/0000000001"}, 1)
+	got, err := j.Executions(ctx)
+	require.NoError(t, err)
+	require.Len(t, got, 2)
+	require.Len(t, got[0].Parts, 1)
+	var corrupt *store.CorruptError
+	require.ErrorAs(t, got[0].Damage, &corrupt)
+	require.Len(t, got[1].Parts, 3)
+	require.NoError(t, got[1].Damage)
 }

@@ -105,12 +105,14 @@ func (s *Store) Done(ctx context.Context, key string, result []byte) error {
 	return s.createSame(ctx, fmt.Sprintf("result of effect %q", key), effectKey("done", key), seal(result))
 }
 
-// Effect returns what is known of an effect.
+// Effect returns what is known of an effect. Of a result that is damaged it is only known that the effect was started.
 func (s *Store) Effect(ctx context.Context, key string) (EffectEntry, error) {
 	sealed, err := s.objects.Get(ctx, effectKey("done", key))
 	if err == nil {
-		result, err := unseal(effectKey("done", key), sealed)
-		return EffectEntry{State: EffectDone, Result: result}, err
+		if result, err := unseal(effectKey("done", key), sealed); err == nil {
+			return EffectEntry{State: EffectDone, Result: result}, nil
+		}
+		return EffectEntry{State: EffectStarted}, nil
 	}
 	if errors.Is(err, ErrNotFound) {
 		_, err = s.objects.Get(ctx, effectKey("started", key))

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -25,10 +26,11 @@ type JournalPart struct {
 }
 
 // JournalExecution is what one execution left behind: its parts in order of N. A part that is missing in the middle was
-// never written or is still on its way.
+// never written or is still on its way. Damage says why there are no more parts than these, if that is why.
 type JournalExecution struct {
 	Execution int
 	Parts     []JournalPart
+	Damage    error
 }
 
 // Journal returns the journal of an attempt. It does no I/O.
@@ -55,32 +57,59 @@ func (j *Journal) Put(ctx context.Context, execution, n int, data []byte) error 
 	return j.s.createSame(ctx, "journal", j.key(execution, n), seal(data))
 }
 
-// Executions returns everything the journal holds, executions and their parts in order.
+// Executions returns everything the journal holds, executions and their parts in order. A part that is damaged ends its
+// execution, as one that is missing does.
 func (j *Journal) Executions(ctx context.Context) ([]JournalExecution, error) {
-	parts, err := j.Tail(ctx, 0, -1)
+	keys, err := j.keys(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []JournalExecution
-	for _, p := range parts {
+	for _, key := range keys {
+		p, err := parsePart(j.prefix, key)
+		if err != nil {
+			return nil, err
+		}
 		if len(out) == 0 || out[len(out)-1].Execution != p.Execution {
 			out = append(out, JournalExecution{Execution: p.Execution})
 		}
-		last := &out[len(out)-1]
-		last.Parts = append(last.Parts, p)
+		if last := &out[len(out)-1]; last.Damage == nil {
+			if err := j.take(ctx, last, p, key); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return out, nil
 }
 
-// Tail returns the parts after (execution, n) in order; n = -1 begins with the execution. It is for readers that follow
-// a running attempt.
-func (j *Journal) Tail(ctx context.Context, execution, n int) ([]JournalPart, error) {
+// take reads a part of an execution.
+func (j *Journal) take(ctx context.Context, e *JournalExecution, p JournalPart, key string) (err error) {
+	var damage *CorruptError
+	if p.Data, err = j.read(ctx, key); errors.As(err, &damage) {
+		e.Damage = err
+		return nil
+	}
+	e.Parts = append(e.Parts, p)
+	return err
+}
+
+func (j *Journal) keys(ctx context.Context) ([]string, error) {
 	if j.err != nil {
 		return nil, fmt.Errorf("journal: %w", j.err)
 	}
 	keys, err := j.s.keys(ctx, j.prefix)
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
+	}
+	return keys, nil
+}
+
+// Tail returns the parts after (execution, n) in order; n = -1 begins with the execution. It is for readers that follow
+// a running attempt.
+func (j *Journal) Tail(ctx context.Context, execution, n int) ([]JournalPart, error) {
+	keys, err := j.keys(ctx)
+	if err != nil {
+		return nil, err
 	}
 	var parts []JournalPart
 	for _, key := range keys {
