@@ -19,6 +19,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
 
+	"github.com/everturn/everturn/internal/log"
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/internal/store/storetest"
 	"github.com/everturn/everturn/llm"
@@ -74,7 +75,7 @@ func runVictim() error {
 func newVictim(ctx context.Context, home string, x *traps) (*worker.Worker, error) {
 	dialing, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	c, err := client.DialContext(dialing, client.Options{HostPort: os.Getenv(beVictim), Logger: silent{},
+	c, err := client.DialContext(dialing, client.Options{HostPort: os.Getenv(beVictim), Logger: log.Silent(),
 		ConnectionOptions: client.ConnectionOptions{DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(x.rpc)}}})
 	if err != nil {
 		return nil, err
