@@ -29,12 +29,17 @@ type TemporalOptions struct {
 	// Local says that the workers are on this machine, as beside a development server: one whose process is gone does not
 	// count, though the server lists it for a while.
 	Local bool
+	// AnswerIn is how long a worker may take to answer a query or an act before [ErrNoWorker]; 10 s if zero.
+	AnswerIn time.Duration
 }
 
 // Temporal is the backend that carries acts to a Temporal server.
 func Temporal(c client.Client, o TemporalOptions) Backend {
 	if o.TaskQueue == "" {
 		o.TaskQueue = signals.DefaultTaskQueue
+	}
+	if o.AnswerIn == 0 {
+		o.AnswerIn = 10 * time.Second
 	}
 	if o.Namespace == "" {
 		o.Namespace = client.DefaultNamespace
@@ -46,9 +51,6 @@ type temporalBackend struct {
 	client  client.Client
 	options TemporalOptions
 }
-
-// answerIn bounds how long a worker may take to answer a query or an act.
-const answerIn = 10 * time.Second
 
 func (b *temporalBackend) Start(ctx context.Context, id string, c signals.Create) error {
 	_, err := b.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
@@ -72,7 +74,7 @@ func (b *temporalBackend) Signal(ctx context.Context, id, act string, payload an
 }
 
 func (b *temporalBackend) Update(ctx context.Context, id, name string, payload, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, answerIn)
+	ctx, cancel := context.WithTimeout(ctx, b.options.AnswerIn)
 	defer cancel()
 	handle, err := b.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: id, UpdateName: name, Args: []any{payload}, WaitForStage: client.WorkflowUpdateStageCompleted,
@@ -84,7 +86,7 @@ func (b *temporalBackend) Update(ctx context.Context, id, name string, payload, 
 }
 
 func (b *temporalBackend) Query(ctx context.Context, id, name string, arg, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, answerIn)
+	ctx, cancel := context.WithTimeout(ctx, b.options.AnswerIn)
 	defer cancel()
 	var args []any
 	if arg != nil {

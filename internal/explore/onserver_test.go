@@ -39,7 +39,7 @@ func (h *house) theatre(t testing.TB, id string) *serverTheatre {
 }
 
 // patience is for what must come; only a schedule that fails uses it up.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // until looks again and again: whenever an activity comes or goes, and now and then.
 func (th *serverTheatre) until(cond func() bool) {

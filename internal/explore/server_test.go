@@ -54,7 +54,7 @@ func newHouse(t *testing.T) *house {
 		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}}})
 	require.NoError(t, err)
 	t.Cleanup(h.client.Close)
-	h.backend = agents.Temporal(h.client, agents.TemporalOptions{TaskQueue: "explore"})
+	h.backend = agents.Temporal(h.client, agents.TemporalOptions{TaskQueue: "explore", AnswerIn: patience})
 	h.store, err = worker.OpenStore(t.Context(), "mem://")
 	require.NoError(t, err)
 	w, err := worker.New(t.Context(), worker.Config{Client: h.client, TaskQueue: "explore", Store: h.store, Drain: 5 * time.Second,
