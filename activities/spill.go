@@ -15,6 +15,9 @@ import (
 // architecture A3.4.
 func (a *Activities) Spill(ctx context.Context, in work.SpillIn) (work.SpillOut, error) {
 	defer a.beat(ctx, in.Ident.Session, "")()
+	if err := a.sameStore(in.Ident); err != nil {
+		return work.SpillOut{}, unfit(work.ErrWrongStore, err)
+	}
 	content := in.Content
 	blob, stored := storedBody(content)
 	if stored {

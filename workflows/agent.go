@@ -54,6 +54,7 @@ type agent struct {
 	made      int    // message ids made up
 	waiters   int    // whenIdle updates that wait
 	native    bool
+	blocked   string // what a signal waits for before it can be read
 	closed    *driver.Close
 	stillborn error
 	calledOff bool // nobody wants the agent any more that is being born

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -140,4 +141,58 @@ func TestABatchIsAppliedAsAWholeOrNotAtAll(t *testing.T) {
 	require.Empty(t, wrong.receipt.Receipts)
 	require.Len(t, right.receipt.Receipts, 2)
 	require.Equal(t, "IS+(next-step:a) ISx(next-step:1)", p.log())
+}
+
+// A signal was accepted, and is durable: if the store is away, it waits, and what came after it waits behind it. A caller
+// is told. See architecture A3.3, A3.4.
+func TestASignalWaitsForTheStore(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.setup = newest
+	large := strings.Repeat("x", work.InlineLimit+1)
+	blob := session.Artifact{SHA256: strings.Repeat("0", 64), Bytes: 9, MediaType: work.ContentMediaType}
+	down := true
+	p.spill = func(work.SpillIn) (work.SpillOut, error) {
+		if down {
+			return work.SpillOut{}, temporal.NewNonRetryableApplicationError("disk full", "STORE", nil)
+		}
+		return work.SpillOut{Blob: blob}, nil
+	}
+	var waits signals.State
+	p.after(time.Second, func() { p.signal("inject", `{"id":"large","text":"`+large+`"}`) })
+	p.after(2*time.Second, func() { p.signal("inject", `{"id":"small","text":"s"}`) })
+	p.after(time.Hour, func() {
+		v, err := p.env.QueryWorkflow(signals.QueryState)
+		require.NoError(t, err)
+		require.NoError(t, v.Get(&waits))
+	})
+	p.after(2*time.Hour, func() { down = false })
+	p.after(3*time.Hour, func() { p.signal("dispose", `{}`) })
+	p.run()
+	require.NoError(t, p.env.GetWorkflowError())
+	require.Contains(t, waits.WaitingFor, "the store, to take a message's body: ")
+	require.Contains(t, waits.WaitingFor, "disk full")
+	require.Equal(t, "IS+(next-step:large) IS+(next-step:small)", strings.Split(p.log(), " ISx")[0])
+}
+
+// A store that never comes back must not hold a signal for ever.
+func TestASignalWaitsForTheStoreForADay(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	p.setup = newest
+	began := p.env.Now()
+	p.spill = func(work.SpillIn) (work.SpillOut, error) {
+		return work.SpillOut{}, temporal.NewNonRetryableApplicationError("gone", "STORE", nil)
+	}
+	p.after(time.Second, func() { p.signal("inject", `{"id":"large","text":"`+strings.Repeat("x", work.InlineLimit+1)+`"}`) })
+	p.after(2*time.Second, func() { p.signal("dispose", `{}`) })
+	p.run()
+	require.NoError(t, p.env.GetWorkflowError())
+	require.Empty(t, p.log())
+	require.Greater(t, p.env.Now().Sub(began), 23*time.Hour)
+}
+
+// newest is a birth by a worker of today's rules.
+func newest(context.Context, work.SetupIn) (work.SetupOut, error) {
+	return work.SetupOut{Store: "store", Worker: work.Worker{Rules: work.Rules}}, nil
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -219,7 +220,11 @@ func endedAs(e driver.Ended) string {
 	}
 }
 
-func (a *agent) view() signals.State { return View(a.driver.State()) }
+func (a *agent) view() signals.State {
+	s := View(a.driver.State())
+	s.WaitingFor = cmp.Or(a.blocked, s.WaitingFor)
+	return s
+}
 
 func (a *agent) logView() signals.Log { return LogView(a.driver.State()) }
 
@@ -285,7 +290,7 @@ func waitingUpdate(waiting string) temporal.SearchAttributeUpdate {
 func (a *agent) details() {
 	s := a.driver.State()
 	text := fmt.Sprintf("**%s** · turn %d step %d · %s", status(s), s.Turn, step(s), s.Definition)
-	if w := waitingFor(s); w != "" {
+	if w := cmp.Or(a.blocked, waitingFor(s)); w != "" {
 		text += "\n\nwaits for " + w
 	}
 	if n := len(s.NextStep) + len(s.NextTurn); n > 0 {

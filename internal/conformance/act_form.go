@@ -58,14 +58,18 @@ func parseBatch(s *setup, w *words) (act, error) {
 	}, nil
 }
 
-// parseSignal reads an act that is sent as a signal: there is no receipt.
+// parseSignal reads an act that is sent as a signal: there is no receipt. It may be a direct one.
 func parseSignal(s *setup, w *words) (act, error) {
+	direct := w.take("direct")
 	p, err := s.part(w)
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, r *run) outcome {
-		if p.sent == nil {
+		if direct && p.sent != nil {
+			r.inserts = append(r.inserts, p.sent.ID)
+		}
+		if direct || p.sent == nil {
 			return outcome{err: r.site.client.Backend.Signal(ctx, r.agent.ID(), p.act.Act, p.body())}
 		}
 		err := r.signal(ctx, p)

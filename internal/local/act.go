@@ -12,6 +12,9 @@ import (
 // act turns an act into an input; a large body is stored first. See architecture A3.4.
 func (k *task) act(i item) (driver.Input, error) {
 	reader := workflows.Reader{MakeID: k.messageID, Ident: k.ident, Spill: k.spill}
+	if i.Ref == "" {
+		reader.Spill = k.spillInTheEnd
+	}
 	return reader.Input(i.Name, i.Raw, i.Ref)
 }
 

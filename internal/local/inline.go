@@ -9,6 +9,7 @@ import (
 	"github.com/everturn/everturn/activities"
 	"github.com/everturn/everturn/internal/driver"
 	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/workflows"
 )
 
 // Local activities run on the agent's task. Their policy is the one of package workflows: four tries.
@@ -61,6 +62,19 @@ func (e *Engine) inline(ctx context.Context, run func(context.Context) (json.Raw
 			return out, err
 		}
 		pause *= 2
+	}
+}
+
+// spillInTheEnd is spill for a signal: it waits for the store, and what came after it waits behind it.
+func (k *task) spillInTheEnd(in work.SpillIn) (out work.SpillOut, err error) {
+	for n := 1; ; n++ {
+		pause, again := workflows.SpillPause(n)
+		if out, err = k.spill(in); err == nil || !again {
+			return out, err
+		}
+		if Sleep(k.in(Point{Session: k.agent.ID, Activity: work.Spill}), pause) != nil {
+			return out, err
+		}
 	}
 }
 
