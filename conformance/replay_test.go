@@ -48,7 +48,7 @@ func anew(file string) bool {
 	return err == nil
 }
 
-var ofScenario = regexp.MustCompile(`^(C-\d+)-`)
+var ofScenario = regexp.MustCompile(`-(C-\d+)-`)
 
 // runs are the runs of each scenario, in the order in which they began.
 func runs(t *testing.T, c client.Client) map[string][]*workflowpb.WorkflowExecutionInfo {

@@ -159,12 +159,16 @@ func TestASignalWaitsForTheStore(t *testing.T) {
 		return work.SpillOut{Blob: blob}, nil
 	}
 	var waits signals.State
+	idle := signals.Idle{Idle: true}
 	p.after(time.Second, func() { p.signal("inject", `{"id":"large","text":"`+large+`"}`) })
 	p.after(2*time.Second, func() { p.signal("inject", `{"id":"small","text":"s"}`) })
 	p.after(time.Hour, func() {
 		v, err := p.env.QueryWorkflow(signals.QueryState)
 		require.NoError(t, err)
 		require.NoError(t, v.Get(&waits))
+		v, err = p.env.QueryWorkflow(signals.QueryWhenIdle, signals.WhenIdle{})
+		require.NoError(t, err)
+		require.NoError(t, v.Get(&idle))
 	})
 	p.after(2*time.Hour, func() { down = false })
 	p.after(3*time.Hour, func() { p.signal("dispose", `{}`) })
@@ -172,6 +176,7 @@ func TestASignalWaitsForTheStore(t *testing.T) {
 	require.NoError(t, p.env.GetWorkflowError())
 	require.Contains(t, waits.WaitingFor, "the store, to take a message's body: ")
 	require.Contains(t, waits.WaitingFor, "disk full")
+	require.False(t, idle.Idle, "there is something to do")
 	require.Equal(t, "IS+(next-step:large) IS+(next-step:small)", strings.Split(p.log(), " ISx")[0])
 }
 

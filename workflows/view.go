@@ -228,7 +228,12 @@ func (a *agent) view() signals.State {
 
 func (a *agent) logView() signals.Log { return LogView(a.driver.State()) }
 
-func (a *agent) isIdle(in signals.WhenIdle) signals.Idle { return IdleView(a.driver.State(), in) }
+// isIdle answers whenIdle. An agent that cannot read what it was sent is not idle.
+func (a *agent) isIdle(in signals.WhenIdle) signals.Idle {
+	idle := IdleView(a.driver.State(), in)
+	idle.Idle = idle.Idle && a.blocked == ""
+	return idle
+}
 
 func (a *agent) messageView(id string) signals.MessageState { return MessageView(a.driver.State(), id) }
 
