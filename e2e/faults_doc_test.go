@@ -16,7 +16,7 @@ func TestTheFaultMatrixIsDocumented(t *testing.T) {
 	require.NoError(t, err)
 	_, table, found := strings.Cut(string(raw), "| what is done | where it strikes | what it may cost |\n|---|---|---|\n")
 	require.True(t, found)
-	table, _, _ = strings.Cut(table, "\n\n")
+	table, _, _ = strings.Cut(strings.TrimSpace(table), "\n\n")
 	seen := map[string]bool{}
 	var rows []string
 	for _, r := range strikes() {
