@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -134,8 +135,14 @@ func (s *scene) suffers(w weather) {
 // born makes an agent.
 func (s *scene) born(name, definition string) *agents.Agent {
 	s.t.Helper()
-	a, err := s.agents.Start(s.t.Context(), agents.CreateOptions{ID: s.id(name), Definition: definition})
-	require.NoError(s.t, err)
+	s.insist("the start of "+name, func(ctx context.Context) error {
+		_, err := s.agents.Start(ctx, agents.CreateOptions{ID: s.id(name), Definition: definition})
+		if errors.Is(err, agents.ErrExists) {
+			return nil // an earlier try did it
+		}
+		return err
+	})
+	a := s.agent(s.id(name))
 	s.insist("the birth of "+name, a.WhenIdle)
 	return a
 }
