@@ -2,6 +2,7 @@
 # make test   every test, real processes included
 # make check  formatting, vet, static analysis, workflow determinism, race tests
 # make soak   random schedules for hours: ONLY=local|server|crashes|worlds for one kind, N=20000 for so many, FIRST=17 to begin there
+# make chaos  processes killed, stopped, cut off and starved at every point, then N=300 random faults from SEED=1; ONLY=matrix|random, SYNC=full
 # make mutation   breaks the code on purpose, a fault at a time, and shows that the tests find each: ARGS="-only latch" for some
 # make record     after a deliberate change of the rules: writes the histories anew that must replay
 # make bench-history   bytes of workflow history, of long turns and in long conversations, against their bounds
@@ -11,7 +12,7 @@ GO      ?= go
 BIN     := $(CURDIR)/bin
 SERVER  := $(BIN)/devserver
 
-.PHONY: help run test unit server check soak mutation record bench-history clean
+.PHONY: help run test unit server check soak chaos mutation record bench-history clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -71,6 +72,19 @@ soak-worlds:
 
 bench-history: server
 	EVERTURN_DEVSERVER=$(SERVER) $(GO) run ./bench -only history $(ARGS)
+
+# Every row of the fault matrix, and random faults in rounds of ten, each from a seed of its own. See docs/faults.md.
+SEED  ?= 1
+SYNC  ?= normal
+CHAOS  = EVERTURN_DEVSERVER=$(SERVER) $(GO) test -count 1 -timeout 0 -v ./e2e -run
+
+chaos: $(if $(filter command line,$(origin ONLY)),$(addprefix chaos-,$(ONLY)),chaos-matrix chaos-random)
+
+chaos-matrix: server
+	$(CHAOS) '^TestFaultMatrix$$' -args -strikes -sync $(SYNC)
+
+chaos-random: server
+	$(CHAOS) '^TestRandomFaults$$' -args -faults $(or $(N),300) -first $(SEED)
 
 mutation:
 	$(GO) run ./internal/mutation $(ARGS)

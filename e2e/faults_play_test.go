@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -148,9 +149,12 @@ func damaged(s *scene, r strike) {
 	s.working(1)
 	require.Contains(s.t, s.fails(7, "log", a.ID(), "--json"), head.Hash, "who reads the log is told")
 	x := s.say(a, signals.Followup, "act 2")
-	answer := s.hear(a, x)
-	require.ErrorContains(s.t, answer.Err(), head.Hash, "and so is who writes to the agent")
+	until(s.t, "and so is who waits for an answer", func() bool {
+		_, err := a.Await(s.t.Context(), x.id)
+		return err != nil && strings.Contains(err.Error(), head.Hash)
+	})
 	require.NoError(s.t, os.WriteFile(file, content, 0o600))
+	require.ErrorContains(s.t, s.hear(a, x).Err(), head.Hash, "its turn failed")
 	s.act(a, "3")
 	s.check()
 }

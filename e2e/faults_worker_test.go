@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -51,10 +52,14 @@ func (s *scene) victim() *process {
 	return x
 }
 
-// runVictim is the program of a victim. It comes up whenever its server and its store do.
+// runVictim is the program of a victim. It comes up whenever its server and its store do, and ends with whoever started it.
 func runVictim() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		suicide()
+	}()
 	home := os.Getenv("EVERTURN_HOME")
 	x := &traps{home: home, passed: map[string]int{}}
 	w, err := newVictim(ctx, home, x)
