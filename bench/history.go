@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -31,6 +32,16 @@ type scale struct {
 	turns  int   // ordinary ones, measured at each size
 	long   job
 	wide   []job
+
+	blocks int // of turns and of the floor's, one by one
+	many   int // agents at a time
+	each   int // turns of each, in a round
+	rounds int
+
+	streams     int // of 50 tokens
+	subscribers int
+	minute      int // tokens of a long answer
+	cancels     int
 }
 
 var full = scale{
@@ -38,6 +49,16 @@ var full = scale{
 	turns:  20,
 	long:   job{Steps: 100, Calls: 1, Bytes: 5 << 10},
 	wide:   []job{{Steps: 100, Calls: 10, Bytes: 200}, {Steps: 1, Calls: 1000, Bytes: 200}, {Steps: 1000, Calls: 1, Bytes: 200}},
+
+	blocks: 15,
+	many:   64,
+	each:   5,
+	rounds: 2,
+
+	streams:     30,
+	subscribers: 200,
+	minute:      int(time.Minute / tokenEvery),
+	cancels:     100,
 }
 
 // ordinary is a turn of two model calls and one tool call.
@@ -45,7 +66,7 @@ var ordinary = job{Steps: 1, Calls: 1, Bytes: 200}
 
 // measureHistory grows one conversation and looks at what its turns take.
 func measureHistory(ctx context.Context, b *bench) error {
-	s, err := b.open(ctx, plan{server: []string{"--ephemeral"}})
+	s, err := b.open(ctx, plan{})
 	if err != nil {
 		return err
 	}
@@ -195,35 +216,39 @@ func (h history) less(before history) history {
 
 // historyOf reads all runs of an agent, from the first on.
 func historyOf(ctx context.Context, c client.Client, id string) (history, error) {
-	d, err := c.DescribeWorkflow(ctx, id, "")
-	if err != nil {
-		return history{}, err
-	}
 	var h history
-	for run := d.RawResponse.GetWorkflowExecutionInfo().GetFirstRunId(); run != ""; {
-		events := c.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		run = ""
-		for events.HasNext() {
-			e, err := events.Next()
-			if err != nil {
-				return history{}, err
-			}
-			run = h.count(e)
-		}
-	}
-	return h, nil
+	return h, everyEvent(ctx, c, id, h.count)
 }
 
-// count adds an event. If it hands over to another run, it returns that.
-func (h *history) count(e *historypb.HistoryEvent) (next string) {
+func (h *history) count(e *historypb.HistoryEvent) {
 	h.events++
 	h.bytes += e.Size()
-	next = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+	next := e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	if next != "" {
 		h.runs++
 	}
 	if next != "" || e.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId() != "" {
 		h.handover += e.Size()
 	}
-	return next
+}
+
+// everyEvent goes through the events of all runs of a workflow.
+func everyEvent(ctx context.Context, c client.Client, id string, f func(e *historypb.HistoryEvent)) error {
+	d, err := c.DescribeWorkflow(ctx, id, "")
+	if err != nil {
+		return err
+	}
+	for run := d.RawResponse.GetWorkflowExecutionInfo().GetFirstRunId(); run != ""; {
+		events := c.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		run = ""
+		for events.HasNext() {
+			e, err := events.Next()
+			if err != nil {
+				return err
+			}
+			f(e)
+			run = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		}
+	}
+	return nil
 }
