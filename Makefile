@@ -4,6 +4,7 @@
 # make soak   random schedules for hours: ONLY=local|server|crashes|worlds for one kind, N=20000 for so many, FIRST=17 to begin there
 # make mutation   breaks the code on purpose, a fault at a time, and shows that the tests find each: ARGS="-only latch" for some
 # make record     after a deliberate change of the rules: writes the histories anew that must replay
+# make bench  figures against their bounds: ARGS="-only turn,stream -json results.json" for some, ARGS=-small for a quick look
 # make bench-history   bytes of workflow history, of long turns and in long conversations, against their bounds
 # make help   this list
 
@@ -11,7 +12,7 @@ GO      ?= go
 BIN     := $(CURDIR)/bin
 SERVER  := $(BIN)/devserver
 
-.PHONY: help run test unit server check soak mutation record bench-history clean
+.PHONY: help run test unit server check soak mutation record bench bench-history clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -68,6 +69,9 @@ soak-server: server
 
 soak-worlds:
 	$(SOAK) '^TestInterleavings$$' ./internal/explore -args -soak
+
+bench: server
+	EVERTURN_DEVSERVER=$(SERVER) $(GO) run ./bench $(ARGS)
 
 bench-history: server
 	EVERTURN_DEVSERVER=$(SERVER) $(GO) run ./bench -only history $(ARGS)

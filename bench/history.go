@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -25,41 +24,6 @@ const (
 
 // bytesPerToken is what a token of English takes, about.
 const bytesPerToken = 4
-
-// A scale says how large the measurements are.
-type scale struct {
-	tokens []int // sizes of the conversation, growing
-	turns  int   // ordinary ones, measured at each size
-	long   job
-	wide   []job
-
-	blocks int // of turns and of the floor's, one by one
-	many   int // agents at a time
-	each   int // turns of each, in a round
-	rounds int
-
-	streams     int // of 50 tokens
-	subscribers int
-	minute      int // tokens of a long answer
-	cancels     int
-}
-
-var full = scale{
-	tokens: []int{1_000, 50_000, 200_000},
-	turns:  20,
-	long:   job{Steps: 100, Calls: 1, Bytes: 5 << 10},
-	wide:   []job{{Steps: 100, Calls: 10, Bytes: 200}, {Steps: 1, Calls: 1000, Bytes: 200}, {Steps: 1000, Calls: 1, Bytes: 200}},
-
-	blocks: 15,
-	many:   64,
-	each:   5,
-	rounds: 2,
-
-	streams:     30,
-	subscribers: 200,
-	minute:      int(time.Minute / tokenEvery),
-	cancels:     100,
-}
 
 // ordinary is a turn of two model calls and one tool call.
 var ordinary = job{Steps: 1, Calls: 1, Bytes: 200}
