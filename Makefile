@@ -5,6 +5,7 @@
 # make chaos  processes killed, stopped, cut off and starved at every point, then N=300 random faults from SEED=1; ONLY=matrix|random, SYNC=full
 # make mutation   breaks the code on purpose, a fault at a time, and shows that the tests find each: ARGS="-only latch" for some
 # make record     after a deliberate change of the rules: writes the histories anew that must replay
+# make bench  figures against their bounds: ARGS="-only turn,stream -json results.json" for some, ARGS=-small for a quick look
 # make bench-history   bytes of workflow history, of long turns and in long conversations, against their bounds
 # make help   this list
 
@@ -12,7 +13,7 @@ GO      ?= go
 BIN     := $(CURDIR)/bin
 SERVER  := $(BIN)/devserver
 
-.PHONY: help run test unit server check soak chaos mutation record bench-history clean
+.PHONY: help run test unit server check soak chaos mutation record bench bench-history clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -69,6 +70,9 @@ soak-server: server
 
 soak-worlds:
 	$(SOAK) '^TestInterleavings$$' ./internal/explore -args -soak
+
+bench: server
+	EVERTURN_DEVSERVER=$(SERVER) $(GO) run ./bench $(ARGS)
 
 bench-history: server
 	EVERTURN_DEVSERVER=$(SERVER) $(GO) run ./bench -only history $(ARGS)

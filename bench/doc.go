@@ -2,6 +2,7 @@
 //
 //	go run ./bench                     # everything
 //	go run ./bench -only history,turn  # some of it; -list names all
+//	go run ./bench -small              # a quick look: fewer of everything
 //	go run ./bench -json results.json  # the same figures for a program
 //
 // It starts servers of its own, in memory or in a temporary folder, and leaves nothing behind. EVERTURN_DEVSERVER, or

@@ -25,27 +25,12 @@ const (
 // bytesPerToken is what a token of English takes, about.
 const bytesPerToken = 4
 
-// A scale says how large the measurements are.
-type scale struct {
-	tokens []int // sizes of the conversation, growing
-	turns  int   // ordinary ones, measured at each size
-	long   job
-	wide   []job
-}
-
-var full = scale{
-	tokens: []int{1_000, 50_000, 200_000},
-	turns:  20,
-	long:   job{Steps: 100, Calls: 1, Bytes: 5 << 10},
-	wide:   []job{{Steps: 100, Calls: 10, Bytes: 200}, {Steps: 1, Calls: 1000, Bytes: 200}, {Steps: 1000, Calls: 1, Bytes: 200}},
-}
-
 // ordinary is a turn of two model calls and one tool call.
 var ordinary = job{Steps: 1, Calls: 1, Bytes: 200}
 
 // measureHistory grows one conversation and looks at what its turns take.
 func measureHistory(ctx context.Context, b *bench) error {
-	s, err := b.open(ctx, plan{server: []string{"--ephemeral"}})
+	s, err := b.open(ctx, plan{})
 	if err != nil {
 		return err
 	}
@@ -195,35 +180,39 @@ func (h history) less(before history) history {
 
 // historyOf reads all runs of an agent, from the first on.
 func historyOf(ctx context.Context, c client.Client, id string) (history, error) {
-	d, err := c.DescribeWorkflow(ctx, id, "")
-	if err != nil {
-		return history{}, err
-	}
 	var h history
-	for run := d.RawResponse.GetWorkflowExecutionInfo().GetFirstRunId(); run != ""; {
-		events := c.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		run = ""
-		for events.HasNext() {
-			e, err := events.Next()
-			if err != nil {
-				return history{}, err
-			}
-			run = h.count(e)
-		}
-	}
-	return h, nil
+	return h, everyEvent(ctx, c, id, h.count)
 }
 
-// count adds an event. If it hands over to another run, it returns that.
-func (h *history) count(e *historypb.HistoryEvent) (next string) {
+func (h *history) count(e *historypb.HistoryEvent) {
 	h.events++
 	h.bytes += e.Size()
-	next = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+	next := e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	if next != "" {
 		h.runs++
 	}
 	if next != "" || e.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId() != "" {
 		h.handover += e.Size()
 	}
-	return next
+}
+
+// everyEvent goes through the events of all runs of a workflow.
+func everyEvent(ctx context.Context, c client.Client, id string, f func(e *historypb.HistoryEvent)) error {
+	d, err := c.DescribeWorkflow(ctx, id, "")
+	if err != nil {
+		return err
+	}
+	for run := d.RawResponse.GetWorkflowExecutionInfo().GetFirstRunId(); run != ""; {
+		events := c.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		run = ""
+		for events.HasNext() {
+			e, err := events.Next()
+			if err != nil {
+				return err
+			}
+			f(e)
+			run = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		}
+	}
+	return nil
 }

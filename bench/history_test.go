@@ -11,14 +11,6 @@ import (
 	"github.com/everturn/everturn/internal/servertest"
 )
 
-// small is `make bench-history` in a few seconds. The bounds are the same.
-var small = scale{
-	tokens: []int{500, 5_000, 20_000},
-	turns:  3,
-	long:   job{Steps: 10, Calls: 1, Bytes: 5 << 10},
-	wide:   []job{{Steps: 4, Calls: 10, Bytes: 200}, {Steps: 1, Calls: 100, Bytes: 200}, {Steps: 20, Calls: 1, Bytes: 200}},
-}
-
 func TestHistoryIsLinear(t *testing.T) {
 	t.Parallel()
 	if testing.Short() || servertest.Program() == "" {

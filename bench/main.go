@@ -19,6 +19,7 @@ type options struct {
 	only   string
 	json   string
 	server string
+	sync   string // of the store
 	list   bool
 	scale  scale
 }
@@ -28,8 +29,13 @@ func main() {
 	flag.StringVar(&o.only, "only", "", "measure only these, separated by commas")
 	flag.StringVar(&o.json, "json", "", "write the results to this file too, as JSON")
 	flag.StringVar(&o.server, "server", servertest.Program(), "program of the development server")
+	flag.StringVar(&o.sync, "sync", "", "full (default) or none: whether the store flushes what it writes to the disk")
+	less := flag.Bool("small", false, "a quick look: fewer of everything")
 	flag.BoolVar(&o.list, "list", false, "print the names of the measurements and run nothing")
 	flag.Parse()
+	if *less {
+		o.scale = small
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	missed, err := run(ctx, o, os.Stdout)
@@ -51,6 +57,10 @@ type measurement struct {
 
 var measurements = []measurement{
 	{"history", "bytes of workflow history, of long turns and in long conversations", measureHistory},
+	{"turn", "a turn of model, tool, model against the floor: a workflow by hand with three trivial activities", measureTurn},
+	{"stream", "answers while they are made, from a model behind HTTP: 300 ms to the first token, then 50 a second", measureStream},
+	{"cancel", "from the call of Cancel until the model's HTTP request is closed", measureCancel},
+	{"fold", "from a long log to the request that a model is sent", measureFold},
 }
 
 // A bench is what a measurement works with.

@@ -74,7 +74,10 @@ func calls(j job, step int) scripted.Answer {
 }
 
 // The definitions of the agents.
-const plain = "plain"
+const (
+	plain    = "plain"
+	speaking = "speaking" // answers with the voice
+)
 
 func definitions() []*plugin.Definition {
 	produce, err := tools.New("produce", "Produces text.", func(_ context.Context, in struct {
@@ -86,7 +89,7 @@ func definitions() []*plugin.Definition {
 		panic(err) // the tool is a constant
 	}
 	return []*plugin.Definition{{Name: plain, Provider: scripted.Name, Model: "scripted", Sections: []plugin.Section{{Name: "who", Text: "You produce text."}},
-		Tools: []*tools.Tool{produce}}}
+		Tools: []*tools.Tool{produce}}, {Name: speaking, Provider: voiceName, Model: "voice"}}
 }
 
 // words is a text of n bytes, four to a token.

@@ -6,14 +6,18 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	sdk "go.temporal.io/sdk/worker"
+	"google.golang.org/grpc"
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/internal/servertest"
 	"github.com/everturn/everturn/internal/store"
+	"github.com/everturn/everturn/internal/stream"
 	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/llm/scripted"
 	"github.com/everturn/everturn/worker"
@@ -31,13 +35,26 @@ type site struct {
 	sdk     client.Client
 	store   *store.Store
 	agents  *agents.Client
+	voice   *voice        // nil without one
+	broker  stream.Broker // nil without a voice
+	beats   atomic.Int64  // heartbeats that this process sent
 	closers []func()
 }
 
 // A plan says what is special about a site. The zero value is a server in memory as it comes, with a stock worker.
 type plan struct {
+	file    bool     // the server keeps its state in a file
 	server  []string // flags
 	profile worker.Profile
+	voice   bool // with a model behind HTTP, and a live feed
+}
+
+// flags are those of the server, whose files are in a folder.
+func (p plan) flags(home string) []string {
+	if p.file {
+		return append([]string{"--db", filepath.Join(home, "temporal.db")}, p.server...)
+	}
+	return append([]string{"--ephemeral"}, p.server...)
 }
 
 // open starts everything. Close the site in the end.
@@ -48,43 +65,69 @@ func (b *bench) open(ctx context.Context, p plan) (s *site, err error) {
 			s.close()
 		}
 	}()
-	if s.server, err = servertest.Run(b.options.server, p.server...); err != nil {
-		return s, err
-	}
-	s.closing(s.server.Stop)
-	if s.sdk, err = dial(s.server.Address); err != nil {
-		return s, err
-	}
-	s.closing(s.sdk.Close)
 	home, err := os.MkdirTemp("", "everturn-bench-")
 	if err != nil {
 		return s, err
 	}
 	s.closing(func() { _ = os.RemoveAll(home) })
-	if s.store, err = store.Open(ctx, filepath.Join(home, "store"), store.Options{Sync: store.SyncNone}); err != nil {
+	if s.server, err = servertest.Run(b.options.server, p.flags(home)...); err != nil {
+		return s, err
+	}
+	s.closing(s.server.Stop)
+	if s.sdk, err = s.dial(); err != nil {
+		return s, err
+	}
+	s.closing(s.sdk.Close)
+	if s.store, err = store.Open(ctx, filepath.Join(home, "store"), store.Options{Sync: b.sync}); err != nil {
 		return s, err
 	}
 	s.closing(func() { _ = s.store.Close() })
-	if s.agents, err = agents.New(agents.Config{Backend: agents.Temporal(s.sdk, agents.TemporalOptions{TaskQueue: queue}), Store: s.store}); err != nil {
+	providers, err := s.providers(p)
+	if err != nil {
 		return s, err
 	}
-	return s, s.work(ctx, p)
+	if s.agents, err = agents.New(agents.Config{Backend: agents.Temporal(s.sdk, agents.TemporalOptions{TaskQueue: queue}), Store: s.store, Broker: s.broker}); err != nil {
+		return s, err
+	}
+	return s, s.work(ctx, p, providers)
 }
 
 // dial connects as a worker beside its server does: without compression, which costs time and saves nothing.
-func dial(address string) (client.Client, error) {
-	c, err := client.Dial(client.Options{HostPort: address, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}}})
+func (s *site) dial() (client.Client, error) {
+	count := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if strings.HasSuffix(method, "/RecordActivityTaskHeartbeat") {
+			s.beats.Add(1)
+		}
+		return invoke(ctx, method, req, reply, cc, opts...)
+	}
+	c, err := client.Dial(client.Options{HostPort: s.server.Address, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(count)}}})
 	if err != nil {
-		return nil, fmt.Errorf("temporal at %s: %w", address, err)
+		return nil, fmt.Errorf("temporal at %s: %w", s.server.Address, err)
 	}
 	return c, nil
 }
 
+// providers are the models.
+func (s *site) providers(p plan) ([]llm.Provider, error) {
+	all := []llm.Provider{scripted.New(scripted.Config{Default: model()})}
+	if !p.voice {
+		return all, nil
+	}
+	var err error
+	if s.voice, err = newVoice(); err != nil {
+		return nil, err
+	}
+	s.closing(s.voice.close)
+	s.broker = &stream.Memory{}
+	v, err := s.voice.provider()
+	return append(all, v), err
+}
+
 // work starts the worker.
-func (s *site) work(ctx context.Context, p plan) error {
-	w, err := worker.New(ctx, worker.Config{Client: s.sdk, TaskQueue: queue, Store: s.store, Profile: p.profile,
-		Providers: []llm.Provider{scripted.New(scripted.Config{Default: model()})}, Definitions: definitions(), Options: pollsOf()})
+func (s *site) work(ctx context.Context, p plan, providers []llm.Provider) error {
+	w, err := worker.New(ctx, worker.Config{Client: s.sdk, TaskQueue: queue, Store: s.store, Profile: p.profile, Broker: s.broker,
+		Providers: providers, Definitions: definitions(), Options: pollsOf()})
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	updatepb "go.temporal.io/api/update/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/session"
@@ -108,4 +112,32 @@ func firstWords(trace string, n int) string {
 		}
 	}
 	return trace
+}
+
+// Whoever waits before the first worker comes is answered: the update is part of the run's first workflow task, and its
+// handler runs as soon as it is set.
+func TestWhoWaitsFromTheVeryBeginningIsAnswered(t *testing.T) { // A3.10
+	p := here(t)
+	id := p.id("a")
+	_, err := p.sdk.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: p.queue}, signals.WorkflowType, signals.Create{Definition: "assistant"})
+	require.NoError(t, err)
+	answered := make(chan error, 1)
+	var idle signals.Idle
+	go func() {
+		handle, err := p.sdk.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{WorkflowID: id, UpdateID: "early",
+			UpdateName: signals.QueryWhenIdle, Args: []any{signals.WhenIdle{}}, WaitForStage: client.WorkflowUpdateStageCompleted})
+		if err == nil {
+			err = handle.Get(t.Context(), &idle)
+		}
+		answered <- err
+	}()
+	until(t, "the server holds the update", func() bool {
+		_, err := p.sdk.WorkflowService().PollWorkflowExecutionUpdate(t.Context(), &workflowservice.PollWorkflowExecutionUpdateRequest{
+			Namespace: client.DefaultNamespace,
+			UpdateRef: &updatepb.UpdateRef{WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id}, UpdateId: "early"}})
+		return err == nil
+	})
+	p.worker()
+	require.NoError(t, <-answered)
+	require.True(t, idle.Idle)
 }

@@ -32,6 +32,7 @@ func Register(r Registry) {
 // Agent is one long-lived agent. It ends when it is disposed, or when its birth failed.
 func Agent(ctx workflow.Context, start Start) (driver.Summary, error) {
 	a := newAgent(ctx, start)
+	a.begin(start) // before the handlers: to set one lets the updates run that came with the first task
 	if err := a.handlers(ctx); err != nil {
 		return driver.Summary{}, err
 	}
@@ -69,7 +70,6 @@ func newAgent(ctx workflow.Context, start Start) *agent {
 
 // run feeds the driver until the agent ends or moves to a new run.
 func (a *agent) run(start Start) (driver.Summary, error) {
-	a.begin(start)
 	for !a.ended() {
 		if err := workflow.Await(a.ctx, a.awaited); err != nil {
 			return driver.Summary{}, err
