@@ -1,6 +1,7 @@
 # make run    a server, its UI, a worker and a chat, from nothing; flags go into ARGS="--port 7243"
 # make test   every test, real processes included
 # make check  formatting, vet, static analysis, workflow determinism, race tests
+# make modes  the scenarios where agents move to a new run every few events, and where every workflow task replays its run
 # make soak   random schedules for hours: ONLY=local|server|crashes|worlds for one kind, N=20000 for so many, FIRST=17 to begin there
 # make chaos  processes killed, stopped, cut off and starved at every point, then N=300 random faults from SEED=1; ONLY=matrix|random, SYNC=full
 # make mutation   breaks the code on purpose, a fault at a time, and shows that the tests find each: ARGS="-only latch" for some
@@ -13,7 +14,7 @@ GO      ?= go
 BIN     := $(CURDIR)/bin
 SERVER  := $(BIN)/devserver
 
-.PHONY: help run test unit server check soak chaos mutation record bench bench-history clean
+.PHONY: help run test unit server check modes soak chaos mutation record bench bench-history clean
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -48,6 +49,9 @@ check: server
 	$(GO) tool staticcheck ./...
 	$(GO) tool workflowcheck -config workflowcheck.config.yaml ./workflows/... ./internal/driver/...
 	EVERTURN_DEVSERVER=$(SERVER) $(GO) test -race -short -timeout 20m ./...
+
+modes: server
+	EVERTURN_DEVSERVER=$(SERVER) $(GO) test -count 1 -timeout 20m -v -run '^(TestTinyLimits|TestNoCache)$$' ./conformance
 
 # Schedules of the local engine and of a server against the reference model, simulated crashes, and larger worlds. Each
 # says every minute up to which seed it is done, and ends with a line that counts what it met.

@@ -49,11 +49,11 @@ type Untaken struct {
 type Run struct {
 	ID      string // of the run
 	Open    bool
-	Status  string // running, completed, failed, canceled, terminated
-	Reason  string // failed: why
-	Code    string // failed: the error's type
-	Started time.Time
-	Said    Listed // what the agent said of itself when its status changed last
+	Status  string    // running, completed, failed, canceled, terminated
+	Reason  string    // failed: why
+	Code    string    // failed: the error's type
+	Started time.Time // of the agent: an earlier run may have been its first
+	Said    Listed    // what the agent said of itself when its status changed last
 }
 
 // Listed is one agent of a listing.
@@ -65,7 +65,7 @@ type Listed struct {
 	Model      string    `json:"model,omitempty"`
 	Parent     string    `json:"parent,omitempty"`
 	Turn       int64     `json:"turn"`
-	Started    time.Time `json:"started"`
+	Started    time.Time `json:"started"`           // when it was born
 	Open       bool      `json:"-"`                 // it lives
 	Version    string    `json:"version,omitempty"` // of the workers its run is pinned to: DEPLOYMENT:BUILD
 

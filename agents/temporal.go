@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -105,7 +106,8 @@ func (b *temporalBackend) Describe(ctx context.Context, id string) (Run, error) 
 		return Run{}, typed(err)
 	}
 	info := d.RawResponse.GetWorkflowExecutionInfo()
-	run := Run{ID: info.GetExecution().GetRunId(), Open: info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Status: statusName(info.GetStatus()), Started: info.GetStartTime().AsTime(), Said: listed(info)}
+	said := listed(info)
+	run := Run{ID: info.GetExecution().GetRunId(), Open: info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Status: statusName(info.GetStatus()), Started: said.Started, Said: said}
 	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_FAILED {
 		run.Code, run.Reason = b.failure(ctx, id)
 	}
@@ -129,31 +131,41 @@ func statusName(s enumspb.WorkflowExecutionStatus) string {
 	return strings.ToLower(s.String())
 }
 
+// List puts the agents into their order itself: the server knows only when their current runs began.
 func (b *temporalBackend) List(ctx context.Context) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
-		request := &workflowservice.ListWorkflowExecutionsRequest{
-			Namespace: b.options.Namespace, PageSize: 200, Query: fmt.Sprintf("WorkflowType = '%s'", signals.WorkflowType),
+		all, err := b.list(ctx)
+		if err != nil {
+			yield(Listed{}, err)
+			return
 		}
-		seen := map[string]bool{}
-		for {
-			page, err := b.client.ListWorkflow(ctx, request)
-			if err != nil {
-				yield(Listed{}, typed(err))
+		slices.SortStableFunc(all, func(x, y Listed) int { return y.Started.Compare(x.Started) })
+		for _, l := range all {
+			if !yield(l, nil) {
 				return
 			}
-			for _, info := range page.GetExecutions() {
-				id := info.GetExecution().GetWorkflowId()
-				if seen[id] || info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
-					continue // an earlier run of the same agent
-				}
+		}
+	}
+}
+
+func (b *temporalBackend) list(ctx context.Context) (all []Listed, err error) {
+	request := &workflowservice.ListWorkflowExecutionsRequest{
+		Namespace: b.options.Namespace, PageSize: 1000, Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus != 'ContinuedAsNew'", signals.WorkflowType),
+	}
+	seen := map[string]bool{}
+	for {
+		page, err := b.client.ListWorkflow(ctx, request)
+		if err != nil {
+			return nil, typed(err)
+		}
+		for _, info := range page.GetExecutions() {
+			if id := info.GetExecution().GetWorkflowId(); !seen[id] { // else another agent had the id before
 				seen[id] = true
-				if !yield(listed(info), nil) {
-					return
-				}
+				all = append(all, listed(info))
 			}
-			if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
-				return
-			}
+		}
+		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
+			return all, nil
 		}
 	}
 }
@@ -172,7 +184,12 @@ func listed(info *workflowpb.WorkflowExecutionInfo) Listed {
 	read(attrs[signals.AttrParent], &l.Parent)
 	read(attrs[signals.AttrTurn], &l.Turn)
 	read(attrs["TemporalWorkerDeploymentVersion"], &l.Version)
-	read(info.GetMemo().GetFields()[signals.MemoMetadata], &l.Metadata)
+	memo := info.GetMemo().GetFields()
+	read(memo[signals.MemoMetadata], &l.Metadata)
+	if born := int64(0); memo[signals.MemoBorn] != nil {
+		read(memo[signals.MemoBorn], &born)
+		l.Started = time.UnixMilli(born).UTC()
+	}
 	if l.Parent == "" { // before its first transition, or where the attributes are not registered
 		l.Parent = info.GetParentExecution().GetWorkflowId()
 	}
@@ -215,6 +232,7 @@ func typed(err error) error {
 		failed   *serviceerror.QueryFailed
 
 		precondition *serviceerror.FailedPrecondition
+		argument     *serviceerror.InvalidArgument
 	)
 	switch {
 	case err == nil:
@@ -234,7 +252,17 @@ func typed(err error) error {
 		return fmt.Errorf("query: %s", failed.Message)
 	case errors.As(err, &precondition) && strings.Contains(precondition.Message, "no poller"):
 		return fmt.Errorf("%w: %w", ErrNoWorker, err)
+	case errors.As(err, &precondition) && strings.Contains(precondition.Message, "total number of distinct updates"):
+		return runFull("updates")
+	case errors.As(err, &argument) && strings.Contains(argument.Message, "limit for signal events"):
+		return runFull("signals")
 	default:
 		return err
 	}
+}
+
+// runFull is the refusal of a server that counts what a run gets. An agent moves to another run before that, unless
+// something runs that it cannot leave.
+func runFull(what string) error {
+	return &RefusedError{Code: signals.ErrRunFull, Message: "the server takes no more " + what + " for this run of the agent, which moves to another one as soon as its current step or tool call ends: try again then"}
 }

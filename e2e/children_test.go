@@ -147,22 +147,10 @@ func TestAParentThatIsTerminated(t *testing.T) { // A3.13
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, p.ended(child.ID()))
 }
 
-// restless makes a place on a server that wants every run to be short.
-func restless(t *testing.T) *place {
-	t.Helper()
-	long(t)
-	t.Parallel()
-	home := t.TempDir()
-	s, err := startServer(home, "--ephemeral", "--port", "0", "--dynamic-config", "limit.historyCount.suggestContinueAsNew=40")
-	require.NoError(t, err)
-	t.Cleanup(s.kill)
-	return at(t, s, home)
-}
-
 func TestAParentThatMovesOnWhileItWaits(t *testing.T) { // A3.7, A3.11
 	for _, end := range []bool{false, true} {
 		t.Run(map[bool]string{false: "the child answers", true: "the child is terminated"}[end], func(t *testing.T) {
-			p := restless(t)
+			p := restless(t, suggestsAt40)
 			p.scripted(delegating("count to 60"))
 			a, child, id := p.delegates("a")
 			for range 2 { // runs

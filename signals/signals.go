@@ -68,6 +68,9 @@ const (
 // MemoMetadata is the field of a workflow's memo that holds the recorded metadata of its agent, an object of strings.
 const MemoMetadata = "metadata"
 
+// MemoBorn is the field of a workflow's memo that says when its agent was born, in Unix ms, if that was in an earlier run.
+const MemoBorn = "born"
+
 // The limits of a message body, in bytes.
 const (
 	MaxInline = 4 << 10 // larger bodies are stored and referred to
@@ -388,6 +391,7 @@ const (
 	ErrAborted           = "ABORTED"  // of a creation: it was called off
 	ErrTooMany           = "TOO_MANY" // too many callers wait: poll the query instead
 	ErrRenewed           = "RENEWED"  // the run was renewed: ask again
+	ErrRunFull           = "RUN_FULL" // the server takes no more of these for the run: nothing was changed, try again after the current step
 	ErrUnknownDefinition = "UNKNOWN_DEFINITION"
 	ErrInvalidSpec       = "INVALID_SPEC" // recorded data that the definition does not take; the message names the field
 )

@@ -54,6 +54,7 @@ type agent struct {
 	seat      string // the run that the driver works for; see setBack
 	made      int    // message ids made up
 	waiters   int    // whenIdle updates that wait
+	lull      lull   // before a rollover
 	native    bool
 	blocked   string // what a signal waits for before it can be read
 	closed    *driver.Close
@@ -83,6 +84,10 @@ func (a *agent) run(start Start) (driver.Summary, error) {
 			a.takeOver()
 			continue
 		}
+		if !a.queue.ready(a.unborn()) && a.mustPause() {
+			a.pause()
+			continue
+		}
 		if !a.queue.ready(a.unborn()) && !a.ended() {
 			return driver.Summary{}, a.continueAsNew(start)
 		}
@@ -90,13 +95,14 @@ func (a *agent) run(start Start) (driver.Summary, error) {
 			a.feed(i)
 		}
 		a.askForRollover()
+		a.makeRoom()
 	}
 	return a.end()
 }
 
 // awaited reports whether there is something to do.
 func (a *agent) awaited() bool {
-	return a.queue.ready(a.unborn()) || a.ended() || a.mayRenew() || a.unwanted() || a.setBack()
+	return a.queue.ready(a.unborn()) || a.ended() || a.mustPause() || a.mayLeave() || a.unwanted() || a.setBack()
 }
 
 // next is the item to be fed. Callers wait until the agent is born: what they do must come after what it inherits.
@@ -158,6 +164,7 @@ func (a *agent) now() int64 { return workflow.Now(a.ctx).UnixMilli() }
 
 // handle gives one input to the driver and carries out what it decides.
 func (a *agent) handle(in driver.Input) {
+	a.lull.dirty, a.lull.over = true, false
 	_, effects := a.driver.Handle(a.now(), in) // what was logged is among the effects
 	a.perform(effects)
 	if a.defect != "" {

@@ -30,8 +30,9 @@ type slot struct {
 
 // queue holds what came in and was not fed to the driver yet. See architecture A3.1.
 type queue struct {
-	items []item
-	tap   Tap
+	items   []item
+	signals int // that the run has got
+	tap     Tap
 }
 
 func (q *queue) push(i item) { q.items = append(q.items, i) }
@@ -118,6 +119,7 @@ func (i *inbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteW
 // HandleSignal appends the signal to the one queue; no channel of its own ever sees it.
 func (i *inbound) HandleSignal(_ workflow.Context, in *interceptor.HandleSignalInput) error {
 	raw, err := i.payload(in.Arg)
+	i.queue.signals++
 	i.queue.push(item{name: in.SignalName, raw: raw, err: err})
 	return nil
 }

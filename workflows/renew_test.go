@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -42,6 +43,86 @@ func TestALongRunIsRenewedWhenItIsIdle(t *testing.T) {
 	require.NoError(t, next.env.GetWorkflowError())
 	require.NotContains(t, next.notices, "agent/created", "it was born once")
 	require.Equal(t, "IS+(next-turn:a) TS1 IS-(next-turn:1) SE TE(completed)", next.log())
+}
+
+// A server delays what follows a young run, so such a run stays unless it comes near a limit. See architecture A3.11.
+func TestAYoungRunStays(t *testing.T) {
+	t.Parallel()
+	later := func(p *play) { p.after(2*time.Second, func() { p.signal("inbox.clear", `{}`) }) }
+	tests := []struct {
+		name          string
+		rules         int
+		events, bytes int
+		suggested     bool
+		then          func(*play)
+		age           time.Duration // of the run that was left
+	}{
+		{"long and idle", 4, idleLength, 0, false, later, 2 * time.Second},
+		{"a suggestion as a stock server makes it", 4, 4100, 0, true, later, 2 * time.Second},
+		{"an early suggestion: the server's limits are low", 4, 10, 0, true, nil, 0},
+		{"many events", 4, 25_600, 0, false, nil, 0},
+		{"many bytes", 4, 10, 25 << 20, false, nil, 0},
+		{"under the rules before", 3, 4100, 0, true, nil, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlay(t)
+			p.setup = func(context.Context, work.SetupIn) (work.SetupOut, error) {
+				return work.SetupOut{Store: "store", Manifest: work.Manifest{Rules: tt.rules}}, nil
+			}
+			p.env.SetCurrentHistorySize(tt.bytes)
+			p.env.SetCurrentHistoryLength(tt.events)
+			p.env.SetContinueAsNewSuggested(tt.suggested)
+			begun := p.env.Now()
+			p.after(100*time.Millisecond, func() { p.signal("inbox.clear", `{}`) })
+			p.after(10*time.Second, func() { p.signal("dispose", `{}`) })
+			if tt.then != nil {
+				tt.then(p)
+			}
+			p.run()
+			require.Equal(t, driver.Idle, p.renewed().Phase)
+			require.WithinDuration(t, begun.Add(tt.age), p.env.Now(), 200*time.Millisecond, "on the virtual clock")
+		})
+	}
+}
+
+// idleLength is a history past which an idle agent moves on.
+const idleLength = 1001
+
+// The server ends a run that is full, and with it the agent: what cannot be left gives way. What is pending stays.
+func TestWorkGivesWayToAFullRun(t *testing.T) {
+	t.Parallel()
+	for name, grow := range map[string]func(*play){
+		"events": func(p *play) { p.env.SetCurrentHistoryLength(40_960) },
+		"bytes":  func(p *play) { p.env.SetCurrentHistorySize(40 << 20) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlay(t)
+			p.setup = func(context.Context, work.SetupIn) (work.SetupOut, error) {
+				return work.SetupOut{Store: "store", Manifest: work.Manifest{Rules: 4}}, nil
+			}
+			p.step = func(_ context.Context, in work.StepIn) (work.StepOut, error) {
+				if in.Mode == work.StepSettle {
+					return settled(in, work.StepCancelled), nil
+				}
+				<-p.gone
+				return settled(in, work.StepCancelled), nil
+			}
+			p.after(time.Second, func() { p.signal("followup", `{"id":"a","text":"a"}`) })
+			p.after(2*time.Second, func() {
+				grow(p)
+				p.signal("inject", `{"id":"b","text":"b"}`)
+			})
+			p.run()
+			s := p.renewed()
+			require.Len(t, s.NextStep, 1)
+			require.Equal(t, "b", s.NextStep[0].ID)
+			require.Contains(t, p.log(), "CR(hook the history of the run is nearly full")
+			require.Contains(t, p.log(), "TE(aborted hook")
+		})
+	}
 }
 
 func TestARunOfOrdinaryLengthIsNotRenewed(t *testing.T) {

@@ -46,9 +46,11 @@ func birthHook(kind string) func(*setup, []string, string) error {
 
 // announcements are what was said of births and ends, in order.
 type announcements struct {
-	mu   sync.Mutex
-	said []string
-	gone []string // ids of the disposed agents
+	mu      sync.Mutex
+	said    []string
+	told    []string // of whom as well, one for each of said
+	gone    []string // ids of the disposed agents
+	retells bool     // see notices
 }
 
 func (a *announcements) add(name, id string) {
@@ -56,7 +58,10 @@ func (a *announcements) add(name, id string) {
 	case stream.NoticeSession, stream.NoticeCreated, stream.NoticeDisposed, stream.NoticeSessionGone:
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.said = append(a.said, name)
+		a.said, a.told = append(a.said, name), append(a.told, name+" "+id)
+		if k := repetition(a.told, nil); a.retells {
+			a.said, a.told = a.said[:len(a.said)-k], a.told[:len(a.told)-k]
+		}
 		if name == stream.NoticeDisposed && !slices.Contains(a.gone, id) { // told at least once, D18
 			a.gone = append(a.gone, id)
 		}

@@ -43,15 +43,21 @@ func identity(n plugin.Notice) string {
 // forgetRepetition drops what ends the list and was told just before. Statuses alone do not count: they
 // have nothing by which one can be told from the next.
 func (n *notices) forgetRepetition() {
-	for k := len(n.told) / 2; k > 0; k-- {
-		first, again := n.told[len(n.told)-2*k:len(n.told)-k], n.told[len(n.told)-k:]
-		status := func(s string) bool { return strings.HasPrefix(s, stream.NoticeStatus+" ") }
-		if slices.Equal(first, again) && slices.ContainsFunc(again, func(s string) bool { return !status(s) }) {
-			n.told, n.said = n.told[:len(n.told)-k], n.said[:len(n.said)-k]
-			n.seen = min(n.seen, len(n.said))
-			return
+	k := repetition(n.told, func(s string) bool { return strings.HasPrefix(s, stream.NoticeStatus+" ") })
+	n.told, n.said = n.told[:len(n.told)-k], n.said[:len(n.said)-k]
+	n.seen = min(n.seen, len(n.said))
+}
+
+// repetition is how many at the end of told repeat those before them, and are not all empty of meaning.
+func repetition(told []string, empty func(string) bool) int {
+	for k := len(told) / 2; k > 0; k-- {
+		first, again := told[len(told)-2*k:len(told)-k], told[len(told)-k:]
+		meant := func(s string) bool { return empty == nil || !empty(s) }
+		if slices.Equal(first, again) && slices.ContainsFunc(again, meant) {
+			return k
 		}
 	}
+	return 0
 }
 
 // listen is the listener of the scenario's definition. It fails where the scenario says so, after it has noted what it

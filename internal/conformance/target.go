@@ -7,7 +7,7 @@ import (
 	"github.com/everturn/everturn/plugin"
 )
 
-// A Target is what scenarios run on: [Local] or [Server].
+// A Target is what scenarios run on: [Local] or a [ServerTarget].
 type Target interface {
 	// Name is local or server.
 	Name() string

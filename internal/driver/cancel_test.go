@@ -963,7 +963,10 @@ func TestRolloverMoments(t *testing.T) {
 		`},
 		{"what comes first ends the moment; it comes again", `
 			roll
-			followup a => IS+(next-turn:a) TS1
+			followup a => IS+(next-turn:a) TS1 IS-(next-turn:1)
+			phase step
+			followup b
+			step ok => SS1.1 UM(a) RH(initial) RC CH×1 AM IS+(next-turn:b) SE TE(completed) TS2
 			phase claiming
 			resume => IS-(next-turn:1)
 		`},

@@ -106,6 +106,7 @@ func checkActivity(s *State) error {
 	return first(
 		law(implies(s.Cancelled != nil, s.Phase == Stepping && s.Awaiting != "" || s.Phase == Tools || s.Phase == Draining || awaited), "cancelled, and nothing is done about it"),
 		law(implies(s.Status() == StatusRunning, s.Started), "session-start was not announced"),
+		law(implies(s.Woken, s.Phase == Starting || s.Phase == Opening || s.Phase == Claiming || s.Phase == Draining), "woken, and nothing was claimed"),
 		law(s.Cancelled == nil || known(s.Cancelled.Kind), "unknown cause"),
 		law(implies(s.Latch, s.Phase == Birth || s.Phase == Maintaining || s.Cancelled != nil && !disposed || s.Phase == Draining && !s.Normal), "latch without an activity to wait for"),
 		law(implies(s.Latch, !s.Disposing), "latch although disposing"),

@@ -289,9 +289,10 @@ func TestStarting(t *testing.T) {
 		{"a rollover does not take place during it", waits + `
 			roll
 			phase starting
-			hook ok => TS1
-			phase claiming
-			resume => IS-(next-turn:1)
+			hook ok => TS1 IS-(next-turn:1)
+			step ok => SS1.1 UM(a) RH(initial) RC CH×1 AM SE TE(completed)
+			phase idle
+			resume
 		`},
 		{"input before birth starts it", `
 			followup a => IS+(next-turn:a)

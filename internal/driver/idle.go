@@ -23,7 +23,7 @@ func (d *Driver) drain() bool {
 // goIdle ends the drain. See spec §3.7.
 func (d *Driver) goIdle() {
 	s := d.state
-	s.Phase, s.Cancelled, s.Normal = Idle, nil, false
+	s.Phase, s.Cancelled, s.Normal, s.Woken = Idle, nil, false, false
 	s.Generation++
 	s.Telling = s.Reports
 	d.notify("agent/status", map[string]string{"status": StatusIdle})

@@ -70,6 +70,7 @@ type State struct {
 	Native    bool           `json:"native,omitempty"`    // disposal asked by a native cancellation
 	IdleHit   bool           `json:"idleHit,omitempty"`   // a native cancel found the agent idle since it last ran
 	Started   bool           `json:"started,omitempty"`   // session-start was announced
+	Woken     bool           `json:"woken,omitempty"`     // from idle, and nothing was claimed since
 	Roll      bool           `json:"roll,omitempty"`      // a rollover is wanted
 	Rolling   bool           `json:"rolling,omitempty"`   // and may happen now: until the next input
 

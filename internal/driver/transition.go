@@ -4,6 +4,10 @@ package driver
 // person. It is the manifest in force that counts. See architecture A5.
 const rulesAttributes = 2
 
+// RulesRollover is the behaviour version from which on a rollover has a workflow task of its own, a young run stays, a
+// wake is claimed before one, and the agent's birth is shown after it. See architecture A3.11.
+const RulesRollover = 4
+
 func (d *Driver) transition(status string, turn int) {
 	s := d.state
 	s.Waiting = d.waiting()

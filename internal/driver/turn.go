@@ -39,6 +39,7 @@ func (d *Driver) wake(target string, wakeup bool) Disposition {
 func (d *Driver) run() {
 	s := d.state
 	s.Phase, s.Cancelled, s.Latch, s.IdleHit, s.Telling = Opening, nil, false, false, false
+	s.Woken = s.Manifest.Rules >= RulesRollover
 	s.Log.Broken = "" // a wake tries the store again
 	if !s.Started {
 		s.Started = true
@@ -83,7 +84,8 @@ func (d *Driver) onRoll(in RollAsked) {
 }
 
 // propose claims and starts a Step as soon as the log is free and the tail is short. A rollover takes place here, with
-// an empty tail if the store lets it. See spec §4.3, architecture A3.4, A3.11.
+// an empty tail if the store lets it; but whoever woke the agent does not find that nothing was claimed yet. See spec
+// §4.3, architecture A3.4, A3.11.
 func (d *Driver) propose() bool {
 	s := d.state
 	switch {
@@ -97,13 +99,14 @@ func (d *Driver) propose() bool {
 	case d.savesHistory():
 		d.persist(false)
 		return false
-	case s.rolls() && len(s.Log.Tail) > 0 && s.Log.Broken == "":
+	case s.rolls() && !s.Woken && len(s.Log.Tail) > 0 && s.Log.Broken == "":
 		d.persist(false)
 		return false
-	case s.rolls() && !d.meetsChild(): // else at the next moment
+	case s.rolls() && !s.Woken && !d.meetsChild(): // else at the next moment
 		s.Rolling = true
 		return false
 	}
+	s.Woken = false
 	s.Batch = d.claim()
 	s.Claimed = bounded(append(s.Claimed, s.Batch...))
 	s.First, s.Attempt, s.Assembly = false, 1, ""
