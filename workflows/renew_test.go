@@ -57,12 +57,12 @@ func TestAYoungRunStays(t *testing.T) {
 		then          func(*play)
 		age           time.Duration // of the run that was left
 	}{
-		{"long and idle", 4, idleLength, 0, false, later, 2 * time.Second},
-		{"a suggestion as a stock server makes it", 4, 4100, 0, true, later, 2 * time.Second},
-		{"an early suggestion: the server's limits are low", 4, 10, 0, true, nil, 0},
-		{"many events", 4, 25_600, 0, false, nil, 0},
-		{"many bytes", 4, 10, 25 << 20, false, nil, 0},
-		{"under the rules before", 3, 4100, 0, true, nil, 0},
+		{"long and idle", 3, idleLength, 0, false, later, 2 * time.Second},
+		{"a suggestion as a stock server makes it", 3, 4100, 0, true, later, 2 * time.Second},
+		{"an early suggestion: the server's limits are low", 3, 10, 0, true, nil, 0},
+		{"many events", 3, 25_600, 0, false, nil, 0},
+		{"many bytes", 3, 10, 25 << 20, false, nil, 0},
+		{"under the rules before", 2, 4100, 0, true, nil, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestWorkGivesWayToAFullRun(t *testing.T) {
 			t.Parallel()
 			p := newPlay(t)
 			p.setup = func(context.Context, work.SetupIn) (work.SetupOut, error) {
-				return work.SetupOut{Store: "store", Manifest: work.Manifest{Rules: 4}}, nil
+				return work.SetupOut{Store: "store", Manifest: work.Manifest{Rules: 3}}, nil
 			}
 			p.step = func(_ context.Context, in work.StepIn) (work.StepOut, error) {
 				if in.Mode == work.StepSettle {

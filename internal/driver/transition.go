@@ -6,7 +6,7 @@ const rulesAttributes = 2
 
 // RulesRollover is the behaviour version from which on a rollover has a workflow task of its own, a young run stays, a
 // wake is claimed before one, and the agent's birth is shown after it. See architecture A3.11.
-const RulesRollover = 4
+const RulesRollover = 3
 
 func (d *Driver) transition(status string, turn int) {
 	s := d.state
