@@ -86,10 +86,11 @@ func run(ctx context.Context, o options, out io.Writer) (missed int, err error) 
 	b := &bench{report: newReport(), options: o}
 	for _, m := range chosen {
 		b.begin(m.name)
-		if err := m.run(ctx, b); err != nil {
+		err := m.run(ctx, b)
+		b.print(out, m.name, m.what) // also what was measured before it failed
+		if err != nil {
 			return 0, fmt.Errorf("%s: %w", m.name, err)
 		}
-		b.print(out, m.name, m.what)
 	}
 	if o.json != "" {
 		err = b.write(o.json)

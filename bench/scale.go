@@ -47,7 +47,7 @@ var small = scale{
 	wide:   []job{{Steps: 4, Calls: 10, Bytes: 200}, {Steps: 1, Calls: 100, Bytes: 200}, {Steps: 20, Calls: 1, Bytes: 200}},
 
 	blocks: 4,
-	many:   64,
+	many:   16,
 	each:   2,
 	rounds: 1,
 

@@ -3,18 +3,17 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	sdk "go.temporal.io/sdk/worker"
 	"google.golang.org/grpc"
 
 	"github.com/everturn/everturn/agents"
+	"github.com/everturn/everturn/internal/log"
 	"github.com/everturn/everturn/internal/servertest"
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/internal/stream"
@@ -100,7 +99,7 @@ func (s *site) dial() (client.Client, error) {
 		}
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
-	c, err := client.Dial(client.Options{HostPort: s.server.Address, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+	c, err := client.Dial(client.Options{HostPort: s.server.Address, Logger: log.Silent(),
 		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(count)}}})
 	if err != nil {
 		return nil, fmt.Errorf("temporal at %s: %w", s.server.Address, err)
