@@ -194,9 +194,3 @@ func (s *scene) act(a *agents.Agent, n string) agents.Answer {
 
 // signal sends a signal to a process.
 func (x *process) signal(sig syscall.Signal) { _ = x.cmd.Process.Signal(sig) }
-
-// streaming waits until an agent's answer streams.
-func (s *scene) streaming(a *agents.Agent) {
-	s.t.Helper()
-	streams(s.t, a, 3)
-}

@@ -9,7 +9,7 @@ import (
 var (
 	everyStrike  = flag.Bool("strikes", false, "play every row of the fault matrix")
 	syncMode     = flag.String("sync", "normal", "when the servers of the fault matrix flush their database: normal or full")
-	randomFaults = flag.Int("faults", 2*roundFaults, "how many random faults")
+	randomFaults = flag.Int("faults", roundFaults, "how many random faults")
 	firstRound   = flag.Int("first", 1, "the seed of the first round of random faults")
 )
 
