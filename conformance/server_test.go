@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 func TestServer(t *testing.T) {
 	s := onServer(t)
 	s.run()
-	requireReplay(t, s.client)
+	requireReplay(t, s.client, len(s.all))
 	require.Equal(t, *cache != 0, s.keeps(), "a worker keeps workflows in memory unless it is told not to")
 }
 
@@ -42,6 +42,7 @@ func TestServer(t *testing.T) {
 func TestTinyLimits(t *testing.T) {
 	s := onServer(t, conformance.TinyLimits...)
 	s.run()
+	requireReplay(t, s.client, len(s.all))
 	n, err := s.target.Rollovers(t.Context())
 	require.NoError(t, err)
 	t.Logf("%d rollovers in %d scenarios", n, len(s.all))
