@@ -34,6 +34,9 @@ func requireReplay(t *testing.T, c client.Client, scenarios int) {
 		for n, e := range executions {
 			h, err := servertest.History(t.Context(), c, e.GetExecution().GetWorkflowId(), e.GetExecution().GetRunId())
 			require.NoError(t, err, scenario)
+			if len(h.GetEvents()) < 3 {
+				continue // its scenario ended before a worker had a look at it
+			}
 			require.NoError(t, servertest.Replay(h), "%s, run %d", scenario, n+1)
 			if file := filepath.Join(recorded, fmt.Sprintf("%s-%d.json", scenario, n+1)); *record && anew(file) {
 				require.NoError(t, servertest.WriteHistory(file, h))
