@@ -333,13 +333,12 @@ func TestAStoreThatAWorkerDoesNotShare(t *testing.T) { // A3.3
 
 	stranger := p.worker("EVERTURN_STORE=" + p.path("elsewhere"))
 	id := send(t, a, "please echo with another store")
-	end := said(t, a, id).Outcome
-	require.Equal(t, session.TurnErrored, end.Kind)
-	require.Contains(t, end.Error.Message, "another store")
-	require.Contains(t, p.ok("show", a.ID()), "another store", "it is visible")
+	p.shows(a.ID(), "WRONG_STORE: this worker uses another store")
 	require.Zero(t, stranger.stop())
 
 	p.worker()
+	require.Equal(t, "The echo tool says: with another store", said(t, a, id).Text, "it waited for a worker that fits")
+	idle(t, a)
 	goesOn(t, p, a)
 }
 
