@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,6 +21,14 @@ func collectFlags(cmd *cobra.Command, o *agents.CollectOptions) {
 	f.BoolVar(&o.Forgotten, "forgotten", false, "it is right that the server knows none of the store's sessions")
 }
 
+// collecting checks what the commands have in common and connects.
+func (a *app) collecting(ctx context.Context, o agents.CollectOptions) (*site, error) {
+	if o.Grace < 0 {
+		return nil, fail(exitUsage, fmt.Errorf("--grace %s is negative", o.Grace))
+	}
+	return a.connect(ctx)
+}
+
 func (a *app) gcCmd() *cobra.Command {
 	var o agents.CollectOptions
 	cmd := &cobra.Command{
@@ -30,10 +39,7 @@ func (a *app) gcCmd() *cobra.Command {
 		Example: "  starter gc\n  starter gc --delete --grace 72h",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Grace < 0 {
-				return fail(exitUsage, fmt.Errorf("--grace %s is negative", o.Grace))
-			}
-			s, err := a.connect(cmd.Context())
+			s, err := a.collecting(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
@@ -60,10 +66,7 @@ func (a *app) eraseCmd() *cobra.Command {
 		Example: "  starter erase my-agent\n  starter erase my-agent --yes",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.Grace < 0 {
-				return fail(exitUsage, fmt.Errorf("--grace %s is negative", o.Grace))
-			}
-			s, err := a.connect(cmd.Context())
+			s, err := a.collecting(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
