@@ -7,8 +7,12 @@ import (
 	"github.com/everturn/everturn/internal/stream"
 )
 
-// beat sends heartbeats until the returned function is called: at once, regularly, and whenever the broker hints that
-// the effect may have been cancelled. They carry no content. See architecture A3.9.
+// hintedEvery is the pause after the first heartbeat that a hint asked for; each further one is twice as long. The hint is
+// given while the workflow task runs that cancels the effect: the server may not have heard of it yet.
+const hintedEvery = 25 * time.Millisecond
+
+// beat sends heartbeats until the returned function is called: at once, regularly, and for a while in quick succession
+// whenever the broker hints that the effect may have been cancelled. They carry no content. See architecture A3.9.
 func (a *Activities) beat(ctx context.Context, session, effect string) (stop func()) {
 	if a.Heartbeat == nil {
 		return func() {}
@@ -18,13 +22,20 @@ func (a *Activities) beat(ctx context.Context, session, effect string) (stop fun
 	go func() {
 		defer close(ended)
 		defer forget()
-		ticker := time.NewTicker(a.HeartbeatEvery)
+		every := a.HeartbeatEvery
+		ticker := time.NewTicker(every)
 		defer ticker.Stop()
 		for {
 			a.Heartbeat(ctx)
 			select {
 			case <-ticker.C:
+				if every < a.HeartbeatEvery {
+					every = min(2*every, a.HeartbeatEvery)
+					ticker.Reset(every)
+				}
 			case <-hints:
+				every = min(hintedEvery, a.HeartbeatEvery)
+				ticker.Reset(every)
 			case <-done:
 				return
 			}

@@ -146,7 +146,7 @@ func (c Config) options() worker.Options {
 		o.DeadlockDetectionTimeout = 5 * time.Second // a replay of a full inbox on a busy machine is slow, not stuck
 	}
 	// The ticker decides the pace; the throttle only must not hold back a heartbeat that a cancel asked for.
-	o.MaxHeartbeatThrottleInterval = 200 * time.Millisecond
+	o.MaxHeartbeatThrottleInterval = 20 * time.Millisecond
 	if c.Profile == Embedded && o.StickyScheduleToStartTimeout == 0 {
 		o.StickyScheduleToStartTimeout = time.Second
 	}
