@@ -15,6 +15,9 @@ var defaultSettings = []override{
 	{"history.transferProcessorMaxPollRPS", 2000},
 	{"history.timerProcessorMaxPollRPS", 2000},
 	{"history.visibilityProcessorMaxPollRPS", 2000},
+	// A timer that is set for less than this is late by up to as much: a heartbeat that failed to come, a short retry.
+	// The second of a stock server is for clocks that differ.
+	{"history.timerProcessorMaxTimeShift", "50ms"},
 	// Cancelling an activity reaches the worker at once instead of with its next heartbeat.
 	{"frontend.WorkerCommandsEnabled", true},
 	{"system.enableCancelActivityWorkerCommand", true},

@@ -126,7 +126,7 @@ func (a *app) startCLI(ctx context.Context, path, home string, o serverOptions) 
 		"--port", fmt.Sprint(o.port), "--ui-port", fmt.Sprint(o.uiPort)}
 	for _, d := range append([]string{
 		"history.transferProcessorMaxPollRPS=2000", "history.timerProcessorMaxPollRPS=2000", "history.visibilityProcessorMaxPollRPS=2000",
-		"frontend.WorkerCommandsEnabled=true", "system.enableCancelActivityWorkerCommand=true",
+		`history.timerProcessorMaxTimeShift="50ms"`, "frontend.WorkerCommandsEnabled=true", "system.enableCancelActivityWorkerCommand=true",
 	}, o.dynamic...) {
 		args = append(args, "--dynamic-config-value", d)
 	}
