@@ -19,6 +19,12 @@ type scale struct {
 	minute      int // tokens of a long answer
 	cancels     int
 	folds       int
+
+	racers int // agents whose turns are raced by steers
+	races  int // in all, a multiple of racers
+
+	kills    int // of workers, in each profile
+	saturate time.Duration
 }
 
 var full = scale{
@@ -37,6 +43,12 @@ var full = scale{
 	minute:      int(time.Minute / tokenEvery),
 	cancels:     100,
 	folds:       30,
+
+	racers: 64,
+	races:  64 * 157, // more than 10,000
+
+	kills:    20,
+	saturate: 30 * time.Minute,
 }
 
 // small is for a quick look, and for tests. The bounds are the same; a p99 of so few is their largest.
@@ -56,4 +68,10 @@ var small = scale{
 	minute:      int(30 * time.Second / tokenEvery),
 	cancels:     20,
 	folds:       5,
+
+	racers: 20,
+	races:  200,
+
+	kills:    3,
+	saturate: 20 * time.Second,
 }

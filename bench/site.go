@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"go.temporal.io/sdk/client"
 	sdk "go.temporal.io/sdk/worker"
@@ -34,8 +36,11 @@ type site struct {
 	sdk     client.Client
 	store   *store.Store
 	agents  *agents.Client
+	home    string        // folder of the server's files and the store's
+	sync    string        // of the store
 	voice   *voice        // nil without one
-	broker  stream.Broker // nil without a voice
+	ear     ear           // of this process
+	broker  stream.Broker // nil without a voice, or without a worker in this process
 	beats   atomic.Int64  // heartbeats that this process sent
 	closers []func()
 }
@@ -45,7 +50,10 @@ type plan struct {
 	file    bool     // the server keeps its state in a file
 	server  []string // flags
 	profile worker.Profile
-	voice   bool // with a model behind HTTP, and a live feed
+	voice   bool                              // with a model behind HTTP, and a live feed
+	away    bool                              // no worker in this process: see hand
+	sync    string                            // of the store, unless -sync says it
+	answers func(llm.Request) scripted.Answer // of the scripted model; respond if nil
 }
 
 // flags are those of the server, whose files are in a folder.
@@ -64,69 +72,99 @@ func (b *bench) open(ctx context.Context, p plan) (s *site, err error) {
 			s.close()
 		}
 	}()
-	home, err := os.MkdirTemp("", "everturn-bench-")
-	if err != nil {
+	s.sync = cmp.Or(b.sync, p.sync)
+	if s.home, err = os.MkdirTemp("", "everturn-bench-"); err != nil {
 		return s, err
 	}
-	s.closing(func() { _ = os.RemoveAll(home) })
-	if s.server, err = servertest.Run(b.options.server, p.flags(home)...); err != nil {
+	s.closing(func() { _ = os.RemoveAll(s.home) })
+	if s.server, err = servertest.Run(b.options.server, p.flags(s.home)...); err != nil {
 		return s, err
 	}
 	s.closing(s.server.Stop)
-	if s.sdk, err = s.dial(); err != nil {
+	if s.sdk, err = dial(s.server.Address, s.count); err != nil {
 		return s, err
 	}
 	s.closing(s.sdk.Close)
-	if s.store, err = store.Open(ctx, filepath.Join(home, "store"), store.Options{Sync: b.sync}); err != nil {
+	if s.store, err = store.Open(ctx, s.folder(), store.Options{Sync: s.sync}); err != nil {
 		return s, err
 	}
 	s.closing(func() { _ = s.store.Close() })
-	providers, err := s.providers(p)
-	if err != nil {
+	if err := s.speech(p); err != nil {
 		return s, err
 	}
-	if s.agents, err = agents.New(agents.Config{Backend: agents.Temporal(s.sdk, agents.TemporalOptions{TaskQueue: queue}), Store: s.store, Broker: s.broker}); err != nil {
+	if s.agents, err = s.callers(queue); err != nil || p.away {
 		return s, err
 	}
-	return s, s.work(ctx, p, providers)
+	return s, s.work(ctx, p)
+}
+
+// folder is where the store is.
+func (s *site) folder() string { return filepath.Join(s.home, "store") }
+
+// speech starts the voice.
+func (s *site) speech(p plan) (err error) {
+	if !p.voice {
+		return nil
+	}
+	if s.voice, err = newVoice(); err != nil {
+		return err
+	}
+	s.closing(s.voice.close)
+	if !p.away {
+		s.broker = &stream.Memory{}
+	}
+	return nil
+}
+
+// callers are the agents of a task queue. They are patient: the machine may be busy with others.
+func (s *site) callers(queue string) (*agents.Client, error) {
+	return agents.New(agents.Config{Backend: agents.Temporal(s.sdk, agents.TemporalOptions{TaskQueue: queue, AnswerIn: time.Minute}), Store: s.store, Broker: s.broker})
+}
+
+// count notes a heartbeat that this process sends.
+func (s *site) count(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if strings.HasSuffix(method, "/RecordActivityTaskHeartbeat") {
+		s.beats.Add(1)
+	}
+	return invoke(ctx, method, req, reply, cc, opts...)
 }
 
 // dial connects as a worker beside its server does: without compression, which costs time and saves nothing.
-func (s *site) dial() (client.Client, error) {
-	count := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		if strings.HasSuffix(method, "/RecordActivityTaskHeartbeat") {
-			s.beats.Add(1)
-		}
-		return invoke(ctx, method, req, reply, cc, opts...)
-	}
-	c, err := client.Dial(client.Options{HostPort: s.server.Address, Logger: log.Silent(),
-		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(count)}}})
+func dial(address string, calls ...grpc.UnaryClientInterceptor) (client.Client, error) {
+	c, err := client.Dial(client.Options{HostPort: address, Logger: log.Silent(),
+		ConnectionOptions: client.ConnectionOptions{GrpcCompression: &client.GrpcCompressionNone{}, DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(calls...)}}})
 	if err != nil {
-		return nil, fmt.Errorf("temporal at %s: %w", s.server.Address, err)
+		return nil, fmt.Errorf("temporal at %s: %w", address, err)
 	}
 	return c, nil
 }
 
-// providers are the models.
-func (s *site) providers(p plan) ([]llm.Provider, error) {
-	all := []llm.Provider{scripted.New(scripted.Config{Default: model()})}
-	if !p.voice {
+// providers are the models; a voice is one only if there is a URL.
+func providers(answers func(llm.Request) scripted.Answer, voice string, ear *ear) ([]llm.Provider, error) {
+	m := model()
+	if answers != nil {
+		m.Respond = answers
+	}
+	all := []llm.Provider{scripted.New(scripted.Config{Default: m})}
+	if voice == "" {
 		return all, nil
 	}
-	var err error
-	if s.voice, err = newVoice(); err != nil {
-		return nil, err
-	}
-	s.closing(s.voice.close)
-	s.broker = &stream.Memory{}
-	v, err := s.voice.provider()
+	v, err := voiceAt(voice, ear)
 	return append(all, v), err
 }
 
 // work starts the worker.
-func (s *site) work(ctx context.Context, p plan, providers []llm.Provider) error {
+func (s *site) work(ctx context.Context, p plan) error {
+	url := ""
+	if s.voice != nil {
+		url = s.voice.url
+	}
+	models, err := providers(p.answers, url, &s.ear)
+	if err != nil {
+		return err
+	}
 	w, err := worker.New(ctx, worker.Config{Client: s.sdk, TaskQueue: queue, Store: s.store, Profile: p.profile, Broker: s.broker,
-		Providers: providers, Definitions: definitions(), Options: pollsOf()})
+		Providers: models, Definitions: definitions(), Options: pollsOf()})
 	if err != nil {
 		return err
 	}

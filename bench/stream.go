@@ -49,7 +49,7 @@ func measureStream(ctx context.Context, b *bench) error {
 
 // speak has an agent answer with so many tokens, and waits for the end.
 func speak(ctx context.Context, a *agents.Agent, tokens int) error {
-	answer, err := a.Ask(ctx, speech{tokens}.asked())
+	answer, err := a.Ask(ctx, speech{Tokens: tokens}.asked())
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *site) listen(ctx context.Context, a *agents.Agent, tokens int) (begin t
 	var wait sync.WaitGroup
 	wait.Go(func() { seen = tokensSeen(deltas) })
 	begin = time.Now()
-	if _, err = a.Followup(ctx, agents.Text(speech{tokens}.asked())); err == nil {
+	if _, err = a.Followup(ctx, agents.Text(speech{Tokens: tokens}.asked())); err == nil {
 		_, err = a.WhenIdleAfter(ctx, state.IdleGeneration)
 	}
 	idle = time.Now()
@@ -162,38 +162,46 @@ func (b *bench) cancels(ctx context.Context, what string, p plan, limit float64)
 		return err
 	}
 	var took []time.Duration
+	var late int64
 	for range b.scale.cancels {
-		d, err := s.cancelled(ctx, a)
+		d, read, err := s.cancelled(ctx, a)
 		if err != nil {
 			return err
 		}
-		took = append(took, d)
+		took, late = append(took, d), late+read
 	}
 	b.add("cancel → request closed, "+what+", p50", millis(quantile(took, 0.5)), "ms")
 	b.atMost("  p99", millis(quantile(took, 0.99)), "ms", limit)
+	b.atMost("  read of the answers after that", float64(late), "bytes", 0)
 	return nil
 }
 
-// cancelled cancels one answer in the middle.
-func (s *site) cancelled(ctx context.Context, a *agents.Agent) (time.Duration, error) {
+// cancelled cancels one answer in the middle. It says how long it took until the request was closed, and how many bytes were
+// read of the answer after that.
+func (s *site) cancelled(ctx context.Context, a *agents.Agent) (took time.Duration, late int64, err error) {
 	short, cancel := context.WithCancel(ctx)
 	defer cancel()
 	deltas := a.Tail(short)
-	if _, err := a.Followup(ctx, agents.Text(speech{100_000}.asked())); err != nil {
-		return 0, err
+	if _, err := a.Followup(ctx, agents.Text(speech{Tokens: 100_000}.asked())); err != nil {
+		return 0, 0, err
 	}
 	for d, err := range deltas {
 		if _, token := d.Chunk.(session.TextDelta); token {
 			break
 		}
 		if err != nil || d.End {
-			return 0, fmt.Errorf("the answer ended before it was cancelled: %w", err)
+			return 0, 0, fmt.Errorf("the answer ended before it was cancelled: %w", err)
 		}
 	}
 	begin := time.Now()
 	if err := a.Cancel(ctx, agents.CancelOptions{}); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	took := (<-s.voice.gone).Sub(begin)
-	return took, a.WhenIdle(ctx)
+	h, err := s.voice.wait(ctx, "", s.voice.requests(""), givenUp)
+	read := s.ear.bytes.Load()
+	if err != nil {
+		return 0, 0, err
+	}
+	err = a.WhenIdle(ctx)
+	return h.gone.Sub(begin), s.ear.bytes.Load() - read, err
 }

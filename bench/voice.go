@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/everturn/everturn/llm"
@@ -15,11 +17,12 @@ import (
 
 // A speech is what a user asks the voice for: so many tokens.
 type speech struct {
-	Tokens int `json:"tokens"`
+	Tokens int    `json:"tokens"`
+	Of     string `json:"of,omitempty"` // names the request, where several agents speak
 }
 
 func (s speech) asked() string {
-	raw, _ := json.Marshal(s) // a number always marshals
+	raw, _ := json.Marshal(s) // a number and a text always marshal
 	return string(raw)
 }
 
@@ -29,15 +32,21 @@ const (
 	tokenEvery      = 20 * time.Millisecond
 )
 
-// A voice is a model behind HTTP, as the providers see one. It notes when it wrote each token of the last stream, and when
-// a stream was given up.
+// A voice is a model behind HTTP, as the providers see one. It remembers what became of every request.
 type voice struct {
 	url    string
 	server *http.Server
-	gone   chan time.Time
 
 	mu      sync.Mutex
-	written []time.Time
+	heard   map[string][]*hearing // by the name of the request
+	changed chan struct{}         // closed when something is heard, written or given up
+}
+
+// A hearing is what became of one request.
+type hearing struct {
+	asked   time.Time
+	written []time.Time // of each token
+	gone    time.Time   // when it was given up; zero if it was not
 }
 
 func newVoice() (*voice, error) {
@@ -45,7 +54,7 @@ func newVoice() (*voice, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &voice{url: "http://" + l.Addr().String() + "/v1", gone: make(chan time.Time, 1)}
+	v := &voice{url: "http://" + l.Addr().String() + "/v1", heard: map[string][]*hearing{}, changed: make(chan struct{})}
 	v.server = &http.Server{Handler: v}
 	go func() { _ = v.server.Serve(l) }() // until it is closed
 	return v, nil
@@ -53,47 +62,68 @@ func newVoice() (*voice, error) {
 
 func (v *voice) close() { _ = v.server.Close() }
 
-// provider reaches the voice the way a real model is reached.
-func (v *voice) provider() (llm.Provider, error) {
-	return openai.New(openai.Config{Name: voiceName, BaseURL: v.url, Dialect: openai.Compatible})
+// voiceAt reaches a voice the way a real model is reached.
+func voiceAt(url string, ear *ear) (llm.Provider, error) {
+	return openai.New(openai.Config{Name: voiceName, BaseURL: url, Dialect: openai.Compatible, HTTPClient: &http.Client{Transport: ear}})
 }
 
 const voiceName = "voice"
 
+// An ear counts what a provider reads of answers.
+type ear struct{ bytes atomic.Int64 }
+
+// RoundTrip implements [http.RoundTripper].
+func (e *ear) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil {
+		answer.Body = listening{answer.Body, e}
+	}
+	return answer, err
+}
+
+type listening struct {
+	io.ReadCloser
+	ear *ear
+}
+
+func (l listening) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	l.ear.bytes.Add(int64(n))
+	return n, err
+}
+
 // ServeHTTP speaks.
 func (v *voice) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	n, err := tokensOf(r)
+	s, err := speechOf(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	v.mu.Lock()
-	v.written = nil
-	v.mu.Unlock()
+	h := &hearing{asked: time.Now()}
+	v.note(func() { v.heard[s.Of] = append(v.heard[s.Of], h) })
 	w.Header().Set("Content-Type", "text/event-stream")
-	if v.speak(r.Context(), w, n) != nil {
-		v.gone <- time.Now()
+	if v.speak(r.Context(), w, h, s.Tokens) != nil {
+		v.note(func() { h.gone = time.Now() })
 	}
 }
 
-// tokensOf reads how much is asked for: by the last message.
-func tokensOf(r *http.Request) (int, error) {
+// speechOf reads what is asked for: by the last message.
+func speechOf(r *http.Request) (s speech, err error) {
 	var body struct {
 		Messages []struct {
 			Content string `json:"content"`
 		} `json:"messages"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-		return 0, err
+		return s, err
 	}
-	var s speech
 	if len(body.Messages) == 0 {
-		return 0, fmt.Errorf("no message")
+		return s, fmt.Errorf("no message")
 	}
-	return s.Tokens, json.Unmarshal([]byte(body.Messages[len(body.Messages)-1].Content), &s)
+	return s, json.Unmarshal([]byte(body.Messages[len(body.Messages)-1].Content), &s)
 }
 
-func (v *voice) speak(ctx context.Context, w http.ResponseWriter, n int) error {
+func (v *voice) speak(ctx context.Context, w http.ResponseWriter, h *hearing, n int) error {
 	due := time.Now().Add(firstTokenAfter)
 	for i := range n {
 		select {
@@ -102,9 +132,7 @@ func (v *voice) speak(ctx context.Context, w http.ResponseWriter, n int) error {
 		case <-time.After(time.Until(due)):
 		}
 		due = due.Add(tokenEvery)
-		v.mu.Lock()
-		v.written = append(v.written, time.Now())
-		v.mu.Unlock()
+		v.note(func() { h.written = append(h.written, time.Now()) })
 		if err := say(w, fmt.Sprintf(`{"content":"t%d "}`, i), "null"); err != nil {
 			return err
 		}
@@ -125,9 +153,53 @@ func say(w http.ResponseWriter, delta, finish string) error {
 	return err
 }
 
-// times are when the tokens of the last stream were written.
-func (v *voice) times() []time.Time {
+// note changes what is remembered, and wakes those who wait for it.
+func (v *voice) note(change func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return append([]time.Time(nil), v.written...)
+	change()
+	close(v.changed)
+	v.changed = make(chan struct{})
+}
+
+// requests is how often a speech of that name was asked for.
+func (v *voice) requests(of string) int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.heard[of])
+}
+
+// wait returns the n-th request of a name, from 1, as soon as it is as wanted.
+func (v *voice) wait(ctx context.Context, of string, n int, wanted func(hearing) bool) (hearing, error) {
+	for {
+		h, there, changed := v.look(of, n)
+		if there && wanted(h) {
+			return h, nil
+		}
+		select {
+		case <-ctx.Done():
+			return h, fmt.Errorf("request %d of %q: %w", n, of, ctx.Err())
+		case <-changed:
+		}
+	}
+}
+
+func (v *voice) look(of string, n int) (h hearing, there bool, changed <-chan struct{}) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if there = len(v.heard[of]) >= n; there {
+		h = *v.heard[of][n-1]
+	}
+	return h, there, v.changed
+}
+
+// What can be wanted of a request.
+func asked(hearing) bool     { return true }
+func begun(h hearing) bool   { return len(h.written) > 0 }
+func givenUp(h hearing) bool { return !h.gone.IsZero() }
+
+// times are when the tokens of the last stream without a name were written.
+func (v *voice) times() []time.Time {
+	h, _, _ := v.look("", v.requests(""))
+	return h.written
 }
