@@ -24,6 +24,7 @@ type options struct {
 	sync   string // of the store
 	list   bool
 
+	idle     int
 	saturate time.Duration
 	scale    scale
 }
@@ -38,13 +39,14 @@ func main() {
 	flag.StringVar(&o.server, "server", servertest.Program(), "program of the development server")
 	flag.StringVar(&o.sync, "sync", "", "full (default) or none: whether the store flushes what it writes to the disk")
 	less := flag.Bool("small", false, "a quick look: fewer of everything")
+	flag.IntVar(&o.idle, "idle", 0, "how many agents idle leaves alone (default 20000, 500 if small)")
 	flag.DurationVar(&o.saturate, "saturate", 0, "how long recovery keeps every core busy (default 30m, 20s if small)")
 	flag.BoolVar(&o.list, "list", false, "print the names of the measurements and run nothing")
 	flag.Parse()
 	if *less {
 		o.scale = small
 	}
-	o.saturate = cmp.Or(o.saturate, o.scale.saturate)
+	o.idle, o.saturate = cmp.Or(o.idle, o.scale.idle), cmp.Or(o.saturate, o.scale.saturate)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	missed, err := run(ctx, o, os.Stdout)
@@ -77,6 +79,7 @@ var measurements = []measurement{
 	{"cancel", "from the call of Cancel until the model's HTTP request is closed", measureCancel},
 	{"steer", "steers sent at about the moment at which a turn ends: in its next request, or in a turn of their own", measureSteer},
 	{"recovery", "kill -9 of a worker while a model answers; no worker taken for dead that is only slow", measureRecovery},
+	{"idle", "agents that have made ten turns and wait: what they take, and how long they take to wake", measureIdle},
 	{"fold", "from a long log to the request that a model is sent", measureFold},
 }
 

@@ -25,6 +25,8 @@ type scale struct {
 
 	kills    int // of workers, in each profile
 	saturate time.Duration
+	idle     int // agents
+	wakes    int // of them
 }
 
 var full = scale{
@@ -49,6 +51,8 @@ var full = scale{
 
 	kills:    20,
 	saturate: 30 * time.Minute,
+	idle:     20_000,
+	wakes:    200,
 }
 
 // small is for a quick look, and for tests. The bounds are the same; a p99 of so few is their largest.
@@ -74,4 +78,6 @@ var small = scale{
 
 	kills:    3,
 	saturate: 20 * time.Second,
+	idle:     500,
+	wakes:    30,
 }
