@@ -151,9 +151,11 @@ func (l *lane) lose(ctx context.Context) (x loss, err error) {
 	}
 	killed := time.Now()
 	l.close()
-	if l.hand, err = l.worker(l.orders()); err != nil {
+	next, err := l.worker(l.orders())
+	if err != nil {
 		return x, err
 	}
+	l.hand = next
 	again, err := l.voice.wait(ctx, of, 2, begun)
 	if err != nil {
 		return x, err

@@ -39,6 +39,7 @@ func TestSettingsAreTypedAndLaterOnesWin(t *testing.T) {
 	require.Equal(t, 2000, value("history.transferProcessorMaxPollRPS"))
 	require.Equal(t, 5, value("history.timerProcessorMaxPollRPS"))
 	require.Equal(t, 2000, value("history.visibilityProcessorMaxPollRPS"))
+	require.Equal(t, "50ms", value("history.timerProcessorMaxTimeShift"))
 	require.Equal(t, true, value("frontend.WorkerCommandsEnabled"))
 	require.Equal(t, true, value("system.enableCancelActivityWorkerCommand"))
 	require.Equal(t, "3s", value("history.workflowIdReuseMinimalInterval"))
