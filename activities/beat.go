@@ -11,7 +11,11 @@ import (
 // given while the workflow task runs that cancels the effect: the server may not have heard of it yet.
 const hintedEvery = 25 * time.Millisecond
 
-// beat sends heartbeats until the returned function is called: at once, regularly, and for a while in quick succession
+// firstBeat is when the first heartbeat is sent: what is done by then costs none, and what was cancelled before its hint could
+// be heard learns it soon.
+const firstBeat = 250 * time.Millisecond
+
+// beat sends heartbeats until the returned function is called: soon, then regularly, and for a while in quick succession
 // whenever the broker hints that the effect may have been cancelled. They carry no content. See architecture A3.9.
 func (a *Activities) beat(ctx context.Context, session, effect string) (stop func()) {
 	if a.Heartbeat == nil {
@@ -22,23 +26,21 @@ func (a *Activities) beat(ctx context.Context, session, effect string) (stop fun
 	go func() {
 		defer close(ended)
 		defer forget()
-		every := a.HeartbeatEvery
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
+		pause, next := min(firstBeat, a.HeartbeatEvery), a.HeartbeatEvery
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
 		for {
-			a.Heartbeat(ctx)
 			select {
-			case <-ticker.C:
-				if every < a.HeartbeatEvery {
-					every = min(2*every, a.HeartbeatEvery)
-					ticker.Reset(every)
-				}
+			case <-timer.C:
+				pause, next = next, min(2*next, a.HeartbeatEvery)
 			case <-hints:
-				every = min(hintedEvery, a.HeartbeatEvery)
-				ticker.Reset(every)
+				pause = min(hintedEvery, a.HeartbeatEvery)
+				next = min(2*pause, a.HeartbeatEvery)
 			case <-done:
 				return
 			}
+			a.Heartbeat(ctx)
+			timer.Reset(pause)
 		}
 	}()
 	return func() {

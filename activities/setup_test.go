@@ -288,7 +288,7 @@ func TestTheReasonOfANativeCancel(t *testing.T) { // A3.9
 	}
 }
 
-func TestHeartbeatsBeginAtOnceAndFollowHints(t *testing.T) { // A3.9
+func TestHeartbeatsBeginSoonAndFollowHints(t *testing.T) { // A3.9
 	t.Parallel()
 	b := newBench(t, script(`text "x" open hold h`))
 	beats := make(chan struct{}, 100)
