@@ -243,3 +243,26 @@ func TestAFloodDuringACall(t *testing.T) {
 	idle(t, a)
 	require.Equal(t, accepted, taken(p.records(a.ID()))[:len(accepted)])
 }
+
+// A run of 50 MB ends, and with it the agent. Long before, what keeps it from moving on is cancelled; what came meanwhile is
+// there. Only callers that do not store large bodies first get near. See architecture A3.11.
+func TestAFullRunIsLeft(t *testing.T) {
+	p := restless(t)
+	a, first := p.acts("tool c1 once {}\n" + strings.Repeat("text \"ok\"\n", 100))
+	from, _ := p.runOf(a.ID())
+	raw := numbered("raw", 60)
+	for n, id := range raw {
+		large := signals.Send{ID: id, RequestID: id, Text: strings.Repeat("lorem ", 900<<10/6)}
+		require.NoError(t, p.sdk.SignalWorkflow(t.Context(), a.ID(), "", signals.Inject, large))
+		until(t, "the message is pending", func() bool { return len(pending(t, a)) == n+1 })
+	}
+	require.Equal(t, raw, pending(t, a))
+	outcome := said(t, a, first).Outcome
+	require.Equal(t, session.TurnAborted, outcome.Kind)
+	require.Contains(t, outcome.Aborted.Reason, "nearly full")
+	run, _ := p.runOf(a.ID())
+	require.NotEqual(t, from, run)
+	require.Equal(t, "ok", ask(t, a, "go on").Text)
+	idle(t, a)
+	require.Equal(t, raw, only(taken(p.records(a.ID())), "raw"))
+}

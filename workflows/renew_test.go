@@ -125,6 +125,34 @@ func TestWorkGivesWayToAFullRun(t *testing.T) {
 	}
 }
 
+// Callers who never pause put a rollover off a few times, each time by a workflow task; of a full run, once.
+func TestCallersCannotKeepAFullRun(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ bytes, lulls int }{"near": {25 << 20, 5}, "full": {40 << 20, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlay(t)
+			p.setup = func(context.Context, work.SetupIn) (work.SetupOut, error) {
+				return work.SetupOut{Store: "store", Manifest: work.Manifest{Rules: 3}}, nil
+			}
+			lulls := 0
+			p.env.SetOnTimerScheduledListener(func(_ string, d time.Duration) {
+				if d == time.Millisecond {
+					lulls++
+					p.signal("inject", `{"text":"more"}`)
+				}
+			})
+			p.after(2*time.Second, func() {
+				p.env.SetCurrentHistorySize(tt.bytes)
+				p.signal("inject", `{"id":"first","text":"first"}`)
+			})
+			p.run()
+			require.Equal(t, "first", p.renewed().NextStep[0].ID)
+			require.Equal(t, tt.lulls, lulls)
+		})
+	}
+}
+
 func TestARunOfOrdinaryLengthIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	p := newPlay(t)

@@ -55,12 +55,16 @@ func (a *agent) askForRollover() {
 // the agent. What is pending stays. See architecture A3.11.
 func (a *agent) makeRoom() {
 	s := a.driver.State()
-	info := workflow.GetInfo(a.ctx)
-	full := info.GetCurrentHistoryLength() >= fullEvents || info.GetCurrentHistorySize() >= fullBytes
-	if !full || a.ended() || !s.Active() || s.Cancelled != nil || a.rolling() || s.Manifest.Rules < driver.RulesRollover {
+	if !a.full() || a.ended() || !s.Active() || s.Cancelled != nil || a.rolling() || s.Manifest.Rules < driver.RulesRollover {
 		return
 	}
 	a.handle(driver.CancelAsked{Cause: session.Cause{Kind: session.CauseHook, Reason: outOfRoom}, KeepInbox: true, Via: driver.ViaAPI, By: "rollover"})
+}
+
+// full reports whether the server is about to end the run.
+func (a *agent) full() bool {
+	info := workflow.GetInfo(a.ctx)
+	return info.GetCurrentHistoryLength() >= fullEvents || info.GetCurrentHistorySize() >= fullBytes
 }
 
 // nearLimit reports whether the run comes near a limit at which the server refuses callers or ends it. Updates have a
@@ -95,13 +99,20 @@ type lull struct {
 	count int
 }
 
-// maxLulls bounds how often callers who never pause can put a rollover off.
-const maxLulls = 5
+// maxLulls bounds how often callers who never pause can put a rollover off; each time, what they send makes the run longer.
+const (
+	maxLulls     = 5
+	maxFullLulls = 1
+)
 
 // needsLull reports whether something was decided in this workflow task that must be committed before the run is left.
 func (a *agent) needsLull() bool {
 	s := a.driver.State()
-	return s.Manifest.Rules >= driver.RulesRollover && s.Phase != driver.Claiming && !a.lull.over && a.lull.count < maxLulls
+	limit := maxLulls
+	if a.full() {
+		limit = maxFullLulls
+	}
+	return s.Manifest.Rules >= driver.RulesRollover && s.Phase != driver.Claiming && !a.lull.over && a.lull.count < limit
 }
 
 // mustPause reports whether a lull has to begin.
