@@ -41,6 +41,7 @@ func TestSettingsAreTypedAndLaterOnesWin(t *testing.T) {
 	require.Equal(t, 2000, value("history.visibilityProcessorMaxPollRPS"))
 	require.Equal(t, true, value("frontend.WorkerCommandsEnabled"))
 	require.Equal(t, true, value("system.enableCancelActivityWorkerCommand"))
+	require.Equal(t, true, value("frontend.enableCancelWorkerPollsOnShutdown"))
 	require.Equal(t, "3s", value("history.workflowIdReuseMinimalInterval"))
 }
 
