@@ -42,6 +42,7 @@ func TestSettingsAreTypedAndLaterOnesWin(t *testing.T) {
 	require.Equal(t, "50ms", value("history.timerProcessorMaxTimeShift"))
 	require.Equal(t, true, value("frontend.WorkerCommandsEnabled"))
 	require.Equal(t, true, value("system.enableCancelActivityWorkerCommand"))
+	require.Equal(t, true, value("frontend.enableCancelWorkerPollsOnShutdown"))
 	require.Equal(t, "3s", value("history.workflowIdReuseMinimalInterval"))
 }
 

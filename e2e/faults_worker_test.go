@@ -89,7 +89,7 @@ func newVictim(ctx context.Context, home string, x *traps) (*worker.Worker, erro
 	if err != nil {
 		return nil, err
 	}
-	bench := workbench{home, x}
+	bench := workbench{home, x, 60 * time.Millisecond}
 	w, err := worker.New(ctx, worker.Config{
 		Client: c, TaskQueue: os.Getenv("EVERTURN_E2E_QUEUE"), Store: s, Profile: worker.Embedded, Drain: 5 * time.Second,
 		Providers: []llm.Provider{scripted.New(scripted.Config{Default: scripted.Model{Respond: respond, Pace: 25 * time.Millisecond}})},
@@ -205,6 +205,7 @@ func kindOf(key string) string {
 type workbench struct {
 	home  string
 	traps *traps
+	takes time.Duration // the time of a body
 }
 
 // An effect is what a tool did to the world.
@@ -232,7 +233,7 @@ func (w workbench) body(class string) func(context.Context, errand) (string, err
 	return func(ctx context.Context, in errand) (string, error) {
 		call, _ := tools.CallFrom(ctx)
 		select {
-		case <-time.After(60 * time.Millisecond):
+		case <-time.After(w.takes):
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/everturn/everturn/internal/log"
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/llm"
+	"github.com/everturn/everturn/llm/openai"
 	"github.com/everturn/everturn/llm/scripted"
 	"github.com/everturn/everturn/plugin"
 	"github.com/everturn/everturn/tools"
@@ -26,10 +28,11 @@ import (
 // one when this variable names the server.
 const beWorker = "EVERTURN_E2E_WORKER"
 
-// helper and asker are the definitions that the worker of this file knows. An asker asks a person about every call.
+// The definitions that the worker of this file knows.
 const (
 	helper = "helper"
-	asker  = "asker"
+	asker  = "asker" // asks a person about every call
+	hired  = "hired" // its model is the vendor of EVERTURN_BASE_URL, its tools are those of the workbench
 )
 
 func always(context.Context, plugin.ToolCall, func(context.Context) (plugin.Verdict, error)) (plugin.Verdict, error) {
@@ -77,14 +80,21 @@ func runWorker() error {
 	if err != nil {
 		return err
 	}
+	vendor, err := openai.New(openai.Config{BaseURL: os.Getenv("EVERTURN_BASE_URL")})
+	if err != nil {
+		return err
+	}
+	bench := workbench{home: home, traps: &traps{home: home}, takes: 300 * time.Millisecond}
 	w, err := worker.New(ctx, worker.Config{
-		Client: c, TaskQueue: os.Getenv("EVERTURN_E2E_QUEUE"), Store: s, Profile: worker.Embedded, Drain: 5 * time.Second,
-		Providers: []llm.Provider{scripted.New(scripted.Config{Models: map[string]scripted.Model{
+		Client: c, TaskQueue: os.Getenv("EVERTURN_E2E_QUEUE"), Store: s, Drain: patience,
+		Profile: cmp.Or(worker.Profile(os.Getenv("EVERTURN_E2E_PROFILE")), worker.Embedded),
+		Providers: []llm.Provider{vendor, scripted.New(scripted.Config{Models: map[string]scripted.Model{
 			"script": {Script: parsed, Position: scripted.ByHistory}}})},
 		Definitions: []*plugin.Definition{
 			{Name: helper, Provider: scripted.Name, Model: "script", Tools: slowTools(home)},
 			{Name: asker, Provider: scripted.Name, Model: "script", Tools: slowTools(home), Approval: &plugin.Approval{},
 				ToolPreExecute: []plugin.ToolPreGate{always}},
+			{Name: hired, Provider: vendor.Name(), Model: "m", Tools: bench.tools()},
 		},
 	})
 	if err != nil {

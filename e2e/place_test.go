@@ -90,6 +90,13 @@ func (p *place) workerWith(env []string, flags ...string) *process {
 	p.t.Helper()
 	since := time.Now()
 	x := p.start(env, append([]string{"worker"}, flags...)...)
+	p.polls(x, since)
+	return x
+}
+
+// polls waits until the server has seen a worker that was started since then.
+func (p *place) polls(x *process, since time.Time) {
+	p.t.Helper()
 	x.says("worker polls")
 	until(p.t, "the worker polls", func() bool {
 		d, err := p.sdk.DescribeTaskQueue(p.t.Context(), p.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
@@ -101,7 +108,6 @@ func (p *place) workerWith(env []string, flags ...string) *process {
 		}
 		return false
 	})
-	return x
 }
 
 // scripted starts a worker whose model "script" plays a script.

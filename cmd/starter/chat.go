@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -170,16 +171,19 @@ func (a *app) showState(ctx context.Context, agent *agents.Agent) error {
 	return a.print(s, stateText(s))
 }
 
-// A view prints a conversation: live text as it arrives, the rest from the log.
+// A view prints a conversation: live text as it arrives, the rest from the log. Either may be ahead of the other.
 type view struct {
-	mu    sync.Mutex
-	out   interface{ Write([]byte) (int, error) }
-	step  [2]int // turn and step whose text is being shown
-	shown string // of it
-	dirty bool   // the cursor is not at the start of a line
+	mu      sync.Mutex
+	out     interface{ Write([]byte) (int, error) }
+	step    [2]int            // turn and step of the text that the cursor is in or after
+	shown   map[[2]int]string // live text of steps whose answer was not in the log yet
+	settled [2]int            // the last turn and step whose answer was
+	dirty   bool              // the cursor is not at the start of a line
 }
 
-func newView(out interface{ Write([]byte) (int, error) }) *view { return &view{out: out} }
+func newView(out interface{ Write([]byte) (int, error) }) *view {
+	return &view{out: out, shown: map[[2]int]string{}}
+}
 
 func (v *view) print(s string) {
 	if s == "" {
@@ -209,17 +213,27 @@ func (v *view) tail(ctx context.Context, agent *agents.Agent) {
 func (v *view) delta(d agents.Delta) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	text, ok := d.Chunk.(session.TextDelta)
-	if at := [2]int{d.Turn, d.Step}; at != v.step || d.Reset {
-		if d.Reset && v.shown != "" {
-			v.line("… (the answer starts again)")
-		}
-		v.step, v.shown = at, ""
+	at := [2]int{d.Turn, d.Step}
+	if slices.Compare(at[:], v.settled[:]) <= 0 {
+		return // the log was faster
 	}
-	if ok {
-		v.shown += text.Text
-		v.print(text.Text)
+	if d.Reset && v.shown[at] != "" {
+		v.line("… (the answer starts again)")
+		v.shown[at] = ""
 	}
+	if text, ok := d.Chunk.(session.TextDelta); ok {
+		v.write(at, text.Text)
+		v.shown[at] += text.Text
+	}
+}
+
+// write shows text of a step.
+func (v *view) write(at [2]int, text string) {
+	if at != v.step && v.dirty {
+		v.print("\n")
+	}
+	v.step = at
+	v.print(text)
 }
 
 // follow shows what is in the log, from now on.
@@ -263,18 +277,16 @@ func (v *view) event(r session.Record) {
 
 // settle shows what is missing of an answer that is in the log.
 func (v *view) settle(at [2]int, text string) {
-	rest, ok := strings.CutPrefix(text, v.shown)
-	if at != v.step || !ok {
-		if v.dirty {
-			v.print("\n")
-		}
-		rest = text
+	rest, ok := strings.CutPrefix(text, v.shown[at])
+	if !ok {
+		v.step = [2]int{} // on a line of its own
 	}
-	v.print(rest)
+	v.write(at, rest)
 	if v.dirty {
 		v.print("\n")
 	}
-	v.step, v.shown = at, text
+	delete(v.shown, at)
+	v.settled = at
 }
 
 func resultText(e session.ToolResult) string {
