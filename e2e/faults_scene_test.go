@@ -147,6 +147,13 @@ func (s *scene) born(name, definition string) *agents.Agent {
 	return a
 }
 
+// agent finds an agent, also while the server is away.
+func (s *scene) agent(id string) (a *agents.Agent) {
+	s.t.Helper()
+	s.insist("find "+id, func(ctx context.Context) (err error) { a, err = s.agents.Get(ctx, id); return err })
+	return a
+}
+
 // say sends a message, again and again with the same request id until it is accepted.
 func (s *scene) say(a *agents.Agent, as, text string) *saying {
 	s.t.Helper()
