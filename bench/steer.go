@@ -26,10 +26,13 @@ func measureSteer(ctx context.Context, b *bench) error {
 	}
 	defer s.close()
 	racers := make([]racer, b.scale.racers)
+	for i := range racers { // all are born before the first race: a busy worker is slow to look after new agents
+		if racers[i].agent, err = s.create(ctx, fmt.Sprintf("racer-%d", i), plain); err != nil {
+			return err
+		}
+	}
 	begin := time.Now()
-	err = beside(len(racers), func(i int) error {
-		return racers[i].run(ctx, s, &m, fmt.Sprintf("racer-%d", i), b.scale.races/b.scale.racers)
-	})
+	err = beside(len(racers), func(i int) error { return racers[i].run(ctx, &m, b.scale.races/b.scale.racers) })
 	took := time.Since(begin)
 	if err != nil {
 		return err
@@ -80,10 +83,7 @@ type racer struct {
 // settleIn is how long an agent may take to come to rest after a steer, on a machine that is busy with others.
 const settleIn = 2 * time.Minute
 
-func (r *racer) run(ctx context.Context, s *site, m *starts, id string, races int) (err error) {
-	if r.agent, err = s.create(ctx, id, plain); err != nil {
-		return err
-	}
+func (r *racer) run(ctx context.Context, m *starts, races int) (err error) {
 	r.aim = 20 * time.Millisecond
 	turns := 0
 	for n := range races {
