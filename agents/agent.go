@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/everturn/everturn/internal/stream"
 	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/signals"
 	"github.com/google/uuid"
@@ -314,9 +315,16 @@ func (a *Agent) born(ctx context.Context) error {
 	})
 }
 
-// poll asks again and again, at first quickly, until done, failed or given up.
+// firstPoll is the pause after the first look.
+const firstPoll = 5 * time.Millisecond
+
+// poll asks again and again, at first quickly, until done, failed or given up. Beside a worker in the same process it asks
+// when the agent says that a turn ended, that it is idle or gone.
 func (a *Agent) poll(ctx context.Context, done func() (bool, error)) error {
-	pause := 5 * time.Millisecond
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	news := a.news(ctx)
+	pause := firstPoll
 	for {
 		ok, err := done()
 		if ok || err != nil {
@@ -325,9 +333,45 @@ func (a *Agent) poll(ctx context.Context, done func() (bool, error)) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-news:
+			pause = firstPoll // it was said before it was so
 		case <-time.After(pause):
 			pause = min(pause*3/2, a.client.Poll)
 		}
+	}
+}
+
+// news gets something when the agent said, in this process, what somebody may wait for. Nil without a live feed.
+func (a *Agent) news(ctx context.Context) <-chan struct{} {
+	if a.client.Broker == nil {
+		return nil
+	}
+	frames, news := a.client.Broker.Subscribe(ctx, a.id), make(chan struct{}, 1)
+	go func() {
+		for f := range frames {
+			if !isNews(f) {
+				continue
+			}
+			select {
+			case news <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	return news
+}
+
+func isNews(f stream.Frame) bool {
+	switch f.Name {
+	case "agent/status", "agent/created", "agent/disposed":
+		return true
+	case "session/event":
+		var event struct {
+			Type string `json:"type"`
+		}
+		return json.Unmarshal(f.Data, &event) == nil && event.Type == session.TurnEnd{}.Type()
+	default:
+		return false
 	}
 }
 
