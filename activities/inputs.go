@@ -98,6 +98,16 @@ func (r *inputReader) event(e *historypb.HistoryEvent) {
 	case e.GetWorkflowExecutionUpdateAcceptedEventAttributes() != nil:
 		in := e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest().GetInput()
 		r.act(in.GetName(), payload(in.GetArgs()))
+	case e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == work.Tool:
+		r.tool(e.GetActivityTaskScheduledEventAttributes().GetInput())
+	}
+}
+
+// tool notes a call whose body may have run: its tool/call was logged before.
+func (r *inputReader) tool(args *commonpb.Payloads) {
+	var in work.ToolIn
+	if json.Unmarshal(payload(args), &in) == nil && in.Mode != work.ToolGate {
+		r.out.Started = append(r.out.Started, session.ToolCall{Turn: in.Turn, Step: in.Step, CallID: in.Call.ID})
 	}
 }
 

@@ -23,11 +23,12 @@ type InputReader interface {
 
 // LastInputs is what the history of a closed run holds of its inbox.
 type LastInputs struct {
-	Create  signals.Create    // what the agent was created with
-	Spec    string            // digest of the recorded data that an earlier run handed over
-	Changes []json.RawMessage // of the recorded data, in the order of the history
-	Carried []session.Record  // events that an earlier run handed over and no segment holds
-	Sent    []SentInput       // messages in the order of the history; removed ones are left out
+	Create  signals.Create     // what the agent was created with
+	Spec    string             // digest of the recorded data that an earlier run handed over
+	Changes []json.RawMessage  // of the recorded data, in the order of the history
+	Carried []session.Record   // events that an earlier run handed over and no segment holds
+	Sent    []SentInput        // messages in the order of the history; removed ones are left out
+	Started []session.ToolCall // turn, step and id of the calls whose bodies were scheduled
 
 	Known bool // whether the run could still say where its log ended
 	Head  work.Head

@@ -29,10 +29,55 @@ func (b *rebirth) recall(ctx context.Context, last LastInputs, old int64) (recor
 		return nil, fmt.Errorf("what the closed run decided last: %w", err)
 	}
 	left, err := b.lastStep(ctx, old)
-	if err != nil || left.begun == nil || left.begun.Head.Count < b.state.Count() {
-		return records, err
+	if err != nil {
+		return nil, err
 	}
-	return b.adopt(ctx, records, left)
+	if left.begun != nil && left.begun.Head.Count >= b.state.Count() {
+		if records, err = b.adopt(ctx, records, left); err != nil {
+			return nil, err
+		}
+	}
+	return b.startCalls(ctx, records, last, old)
+}
+
+// startCalls logs the calls that were started and whose tool/call is in no log, because the closed run could not say where its
+// log ended: a call that may have had its effect must not be told as one that never started. The run's history names those
+// whose bodies were scheduled, what an earlier run handed over names others, and so does the ledger. See spec §7.2.
+func (b *rebirth) startCalls(ctx context.Context, records []session.Record, last LastInputs, old int64) ([]session.Record, error) {
+	turn, _ := b.state.Turn()
+	step, _ := b.state.Step()
+	started := map[string]bool{}
+	note := func(c session.ToolCall) {
+		if c.Turn == turn && c.Step == step {
+			started[c.CallID] = true
+		}
+	}
+	for _, c := range last.Started {
+		note(c)
+	}
+	for _, r := range last.Carried {
+		if c, ok := r.Event.(session.ToolCall); ok {
+			note(c)
+		}
+	}
+	for _, c := range b.state.UnstartedCalls() {
+		for _, epoch := range []int64{old, b.epoch - 1} { // the run's, whether it has published something or not
+			e, err := b.Store.Effect(ctx, work.EffectKey(b.in.Ident.Session, epoch, turn, step, c.ID))
+			if err != nil {
+				return nil, err
+			}
+			started[c.ID] = started[c.ID] || e.State != store.EffectNone
+		}
+		if !started[c.ID] {
+			continue
+		}
+		var err error
+		call := session.ToolCall{Turn: turn, Step: step, CallID: c.ID, Name: c.Name, Arguments: c.Arguments}
+		if records, err = b.apply(records, []session.Record{session.NewRecord(b.now(), call)}); err != nil {
+			return nil, fmt.Errorf("call %s of the closed run: %w", c.ID, err)
+		}
+	}
+	return records, nil
 }
 
 // apply folds records, which are numbered anew, and adds them to those that are to be written.

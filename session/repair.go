@@ -1,6 +1,9 @@
 package session
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The codes, names and texts of results that nobody could give. See spec §7.2.
 const (
@@ -30,6 +33,19 @@ func Repair(s *State) []Record {
 	out = append(out, NewRecord(s.lastTime, TurnEnd{Turn: s.turn, Reason: TurnReason{Kind: TurnInterrupted}}))
 	for i := range out {
 		out[i].Seq = s.count + int64(i)
+	}
+	return out
+}
+
+// UnstartedCalls are the calls of the open step's messages that have neither a tool/call nor a result, in block order.
+func (s *State) UnstartedCalls() (out []ToolCallBlock) {
+	if !s.stepOpen {
+		return nil
+	}
+	for _, b := range s.blocks {
+		if c := s.calls[b.ID]; !c.started && !c.answered && !slices.ContainsFunc(out, func(o ToolCallBlock) bool { return o.ID == b.ID }) {
+			out = append(out, b)
+		}
 	}
 	return out
 }

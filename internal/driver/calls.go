@@ -205,7 +205,7 @@ func (d *Driver) logCall(c *Call) int64 {
 // key is the call's idempotency key, stable over retries, rollovers and resets. See architecture A3.7.
 func (d *Driver) key(c *Call, epoch int64) string {
 	s := d.state
-	return fmt.Sprintf("%s/%d/%d.%d/%s", s.Session, cmp.Or(epoch, s.Epoch), s.Turn, s.Step, c.ID)
+	return work.EffectKey(s.Session, cmp.Or(epoch, s.Epoch), s.Turn, s.Step, c.ID)
 }
 
 func (d *Driver) callOf(effect string) *Call {

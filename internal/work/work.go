@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 
 	"github.com/everturn/everturn/session"
 )
@@ -342,6 +343,11 @@ type ToolIn struct {
 	Later []string `json:"later,omitempty"`
 
 	Child *Answered `json:"child,omitempty"` // collect
+}
+
+// EffectKey is the idempotency key of a call: session/epoch/turn.step/call. See architecture A3.7.
+func EffectKey(session string, epoch int64, turn, step int, call string) string {
+	return fmt.Sprintf("%s/%d/%d.%d/%s", session, epoch, turn, step, call)
 }
 
 // The modes of a Tool.
