@@ -27,7 +27,7 @@ import (
 // queue is the task queue of the agents.
 const queue = "bench"
 
-// pollers is how many polls of each kind a worker has open: the floor has as many.
+// pollers is how many polls of each kind a worker begins with: the floor has as many.
 const pollers = 8
 
 // A site is a server, a store, a worker and a client in this process.
@@ -177,7 +177,8 @@ func (s *site) work(ctx context.Context, p plan) error {
 
 // pollsOf are the settings that the worker of the agents and the one of the floor share.
 func pollsOf() sdk.Options {
-	return sdk.Options{MaxConcurrentWorkflowTaskPollers: pollers, MaxConcurrentActivityTaskPollers: pollers}
+	scale := sdk.NewPollerBehaviorAutoscaling(sdk.PollerBehaviorAutoscalingOptions{InitialNumberOfPollers: pollers})
+	return sdk.Options{WorkflowTaskPollerBehavior: scale, MaxConcurrentActivityTaskPollers: pollers}
 }
 
 func (s *site) closing(f func()) { s.closers = append(s.closers, f) }
