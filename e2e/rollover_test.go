@@ -250,7 +250,7 @@ func TestAFullRunIsLeft(t *testing.T) {
 	p := restless(t)
 	a, first := p.acts("tool c1 once {}\n" + strings.Repeat("text \"ok\"\n", 100))
 	from, _ := p.runOf(a.ID())
-	raw := numbered("raw", 60)
+	raw := numbered("raw", 52)
 	for n, id := range raw {
 		large := signals.Send{ID: id, RequestID: id, Text: strings.Repeat("lorem ", 900<<10/6)}
 		require.NoError(t, p.sdk.SignalWorkflow(t.Context(), a.ID(), "", signals.Inject, large))
