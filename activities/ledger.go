@@ -61,8 +61,10 @@ func (c *call) note(ctx context.Context) (*work.ToolOut, error) {
 
 // title is what the ledger says of the call to somebody who has only the ledger, and tells it from a call with other
 // arguments. See [Activities.Reset].
-func (c *call) title() []byte {
-	arguments, blob := c.in.Call.Arguments, c.in.Call.Blob
+func (c *call) title() []byte { return titleOf(c.in.Call) }
+
+func titleOf(c work.Call) []byte {
+	arguments, blob := c.Arguments, c.Blob
 	switch {
 	case blob != nil:
 		arguments = "arguments " + blob.SHA256
@@ -70,7 +72,7 @@ func (c *call) title() []byte {
 		sum := sha256.Sum256([]byte(arguments))
 		arguments = short(arguments, maxToldResult) + " " + hex.EncodeToString(sum[:])
 	}
-	return []byte(c.in.Call.Name + " " + arguments)
+	return []byte(c.Name + " " + arguments)
 }
 
 // madeBefore says what became of the very same call, if it was made in what a reset gave up: the effect is not repeated.

@@ -1,8 +1,12 @@
 package activities
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/everturn/everturn/internal/store"
@@ -61,14 +65,9 @@ func (b *rebirth) startCalls(ctx context.Context, records []session.Record, last
 		}
 	}
 	for _, c := range b.state.UnstartedCalls() {
-		for _, epoch := range []int64{old, b.epoch - 1} { // the run's, whether it has published something or not
-			e, err := b.Store.Effect(ctx, work.EffectKey(b.in.Ident.Session, epoch, turn, step, c.ID))
-			if err != nil {
-				return nil, err
-			}
-			started[c.ID] = started[c.ID] || e.State != store.EffectNone
-		}
-		if !started[c.ID] {
+		if e, err := b.effect(ctx, c, old); err != nil {
+			return nil, err
+		} else if e.State == store.EffectNone && !started[c.ID] {
 			continue
 		}
 		var err error
@@ -77,7 +76,66 @@ func (b *rebirth) startCalls(ctx context.Context, records []session.Record, last
 			return nil, fmt.Errorf("call %s of the closed run: %w", c.ID, err)
 		}
 	}
+	return b.answerCalls(ctx, records, old)
+}
+
+// answerCalls logs the results that the ledger has of calls which the closed run did not answer any more. Where a gate may
+// change results before they are logged, none is taken from there. See decision 0013.
+func (b *rebirth) answerCalls(ctx context.Context, records []session.Record, old int64) ([]session.Record, error) {
+	k, err := b.kindOfBirth(b.in.Ident.Definition)
+	if err != nil || k.posted() {
+		return records, err
+	}
+	turn, _ := b.state.Turn()
+	step, _ := b.state.Step()
+	for _, c := range b.state.UnansweredCalls() {
+		e, err := b.effect(ctx, c, old)
+		if err != nil {
+			return nil, err
+		}
+		if e.State != store.EffectDone {
+			continue
+		}
+		out, err := resultOf(e.Result)
+		if err != nil {
+			continue // it cannot be read: the outcome is unknown
+		}
+		result := session.ToolResult{Turn: turn, Step: step, Error: out.Error, Meta: out.Meta, Message: session.Message{
+			ID: fmt.Sprintf("recalled-%d", b.state.Count()), Role: session.RoleUser,
+			Content: session.Content{session.ToolResultBlock{ToolCallID: c.ID, Content: out.Content, IsError: out.IsError}},
+			Source:  session.Source{Kind: session.SourceTool, CallID: c.ID},
+		}}
+		seq, _ := b.state.CallSeq(c.ID)
+		if records, err = b.apply(records, []session.Record{session.NewRecord(b.now(), result, seq)}); err != nil {
+			return nil, fmt.Errorf("result of call %s of the closed run: %w", c.ID, err)
+		}
+	}
 	return records, nil
+}
+
+// effect is what the ledger has of a call of the open step, in the epoch of the closed run, whether that one published
+// something or not. An entry of another call under the same key counts for nothing, as in [call.recall].
+func (b *rebirth) effect(ctx context.Context, c session.ToolCallBlock, old int64) (e store.EffectEntry, err error) {
+	turn, _ := b.state.Turn()
+	step, _ := b.state.Step()
+	sum := sha256.Sum256([]byte(c.Arguments))
+	short := titleOf(work.Call{Name: c.Name, Arguments: c.Arguments})
+	long := titleOf(work.Call{Name: c.Name, Blob: &session.Artifact{SHA256: hex.EncodeToString(sum[:])}})
+	for _, epoch := range []int64{old, b.epoch - 1} {
+		key := work.EffectKey(b.in.Ident.Session, epoch, turn, step, c.ID)
+		note, found, err := b.Store.StartNote(ctx, key)
+		var damage *store.CorruptError
+		if errors.As(err, &damage) {
+			return store.EffectEntry{State: store.EffectStarted}, nil
+		}
+		if err != nil {
+			return e, err
+		}
+		if found && (len(note) == 0 || bytes.Equal(note, short) || bytes.Equal(note, long)) {
+			return b.Store.Effect(ctx, key)
+		}
+	}
+	return store.EffectEntry{State: store.EffectNone}, nil
 }
 
 // apply folds records, which are numbered anew, and adds them to those that are to be written.

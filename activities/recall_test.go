@@ -2,7 +2,7 @@ package activities
 
 import (
 	"context"
-	"strings"
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/everturn/everturn/internal/work"
+	"github.com/everturn/everturn/plugin"
 	"github.com/everturn/everturn/session"
 )
 
@@ -21,6 +22,40 @@ type silent struct {
 }
 
 func (s silent) Inputs(context.Context, string, string) (LastInputs, error) { return s.last, nil }
+
+// effect makes an entry of the ledger for the first call.
+func (b *bench) effect(t *testing.T, title string, out *work.ToolOut) {
+	key := work.EffectKey(sess, 1, 1, 1, "c1")
+	_, err := b.store.StartedAs(t.Context(), key, []byte(title))
+	require.NoError(t, err)
+	if out == nil {
+		return
+	}
+	raw, err := json.Marshal(out)
+	require.NoError(t, err)
+	require.NoError(t, b.store.Done(t.Context(), key, raw))
+}
+
+// closed is an agent whose run was closed after its model had asked for a call.
+func (b *bench) closed(t *testing.T) {
+	_, err := b.a.Setup(b.ctx, b.birth())
+	require.NoError(t, err)
+	b.say("a")
+	b.next()
+	_, err = b.a.Persist(b.ctx, work.PersistIn{Ident: b.ident(), Head: b.head, Tail: b.tail, Publish: true})
+	require.NoError(t, err)
+}
+
+// resumed is the log of the agent's next life.
+func (b *bench) resumed(t *testing.T, last LastInputs) string {
+	b.a.History = silent{last: last}
+	again := b.birth()
+	again.CreatedAt, again.Resume = 9, &work.ResumeFrom{RunID: "closed"}
+	out, err := b.a.Setup(b.ctx, again)
+	require.NoError(t, err)
+	b.head, b.tail = out.Log.Head, nil
+	return b.trace()
+}
 
 // A call that may have had its effect is never told as one that was not started, also if the closed run is silent: the
 // tool/call was in no segment, and what says that it was decided is the raw history, a state that was handed over, or the
@@ -55,28 +90,36 @@ func TestAStartedCallOfASilentRunIsRepairedAsSuch(t *testing.T) {
 		"it was handed over": {func(*testing.T, *bench) LastInputs {
 			return LastInputs{Carried: []session.Record{session.NewRecord(1, session.ToolCall{Turn: 1, Step: 1, CallID: "c1", Name: "echo"})}}
 		}, unknown},
-		"the ledger has it": {func(t *testing.T, b *bench) LastInputs {
-			_, err := b.store.Started(t.Context(), work.EffectKey(sess, 1, 1, 1, "c1"))
-			require.NoError(t, err)
+		"the ledger has its start": {func(t *testing.T, b *bench) LastInputs {
+			b.effect(t, "echo {}", nil)
 			return LastInputs{}
 		}, unknown},
+		"the ledger has its result": {func(t *testing.T, b *bench) LastInputs {
+			b.effect(t, "echo {}", &work.ToolOut{Content: session.TextContent("done")})
+			return LastInputs{}
+		}, "TC(c1) TR(c1)"},
+		"the ledger has the result of another call": {func(t *testing.T, b *bench) LastInputs {
+			b.effect(t, "echo {\"n\":1}", &work.ToolOut{Content: session.TextContent("done")})
+			return LastInputs{}
+		}, unstarted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, script("tool c1 echo {}"))
-			_, err := b.a.Setup(b.ctx, b.birth())
-			require.NoError(t, err)
-			b.say("a")
-			b.next()
-			_, err = b.a.Persist(b.ctx, work.PersistIn{Ident: b.ident(), Head: b.head, Tail: b.tail, Publish: true})
-			require.NoError(t, err)
-			b.a.History = silent{last: tt.last(t, b)}
-			again := b.birth()
-			again.CreatedAt, again.Resume = 9, &work.ResumeFrom{RunID: "closed"}
-			out, err := b.a.Setup(b.ctx, again)
-			require.NoError(t, err)
-			b.head, b.tail = out.Log.Head, nil
-			require.Contains(t, b.trace(), " AM "+tt.want+" SE TE(interrupted) ES", strings.ToLower(name))
+			b.closed(t)
+			require.Contains(t, b.resumed(t, tt.last(t, b)), " AM "+tt.want+" SE TE(interrupted) ES")
 		})
 	}
+}
+
+// What a post gate would have judged is not taken from the ledger.
+func TestARecalledResultIsNotTakenPastItsGate(t *testing.T) {
+	t.Parallel()
+	judge := func(ctx context.Context, _ plugin.ToolOutcome, next func(context.Context) (plugin.PostDecision, error)) (plugin.PostDecision, error) {
+		return next(ctx)
+	}
+	b := newBench(t, script("tool c1 echo {}"), define(func(d *plugin.Definition) { d.ToolPostExecute = append(d.ToolPostExecute, judge) }))
+	b.closed(t)
+	b.effect(t, "echo {}", &work.ToolOut{Content: session.TextContent("secret")})
+	require.Contains(t, b.resumed(t, LastInputs{}), " AM TC(c1) TR!(c1,TOOL_OUTCOME_UNKNOWN) SE TE(interrupted) ES")
 }

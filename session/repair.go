@@ -38,12 +38,24 @@ func Repair(s *State) []Record {
 }
 
 // UnstartedCalls are the calls of the open step's messages that have neither a tool/call nor a result, in block order.
-func (s *State) UnstartedCalls() (out []ToolCallBlock) {
+func (s *State) UnstartedCalls() []ToolCallBlock {
+	return s.openCalls(func(c call) bool { return !c.started && !c.answered })
+}
+
+// UnansweredCalls are the calls of the open step's messages that have a tool/call and no result, in block order.
+func (s *State) UnansweredCalls() []ToolCallBlock {
+	return s.openCalls(func(c call) bool { return c.started && !c.answered })
+}
+
+// CallSeq is the seq of the tool/call of a call of the open step.
+func (s *State) CallSeq(id string) (seq int64, started bool) { return s.calls[id].seq, s.calls[id].started }
+
+func (s *State) openCalls(which func(call) bool) (out []ToolCallBlock) {
 	if !s.stepOpen {
 		return nil
 	}
 	for _, b := range s.blocks {
-		if c := s.calls[b.ID]; !c.started && !c.answered && !slices.ContainsFunc(out, func(o ToolCallBlock) bool { return o.ID == b.ID }) {
+		if which(s.calls[b.ID]) && !slices.ContainsFunc(out, func(o ToolCallBlock) bool { return o.ID == b.ID }) {
 			out = append(out, b)
 		}
 	}
