@@ -317,42 +317,42 @@ func (w workbench) postExecute(ctx context.Context, in plugin.ToolOutcome, next 
 // respond is the model: a function of the conversation. "act N" and "pay N" make it call tools and say what they
 // answered, "note N" makes it say that it heard.
 func respond(req llm.Request) scripted.Answer {
-	var heard, results []string
+	var heard []string
+	var results []outcome
 	for _, m := range req.Messages {
 		switch m.Role {
 		case session.RoleAssistant:
 			heard, results = nil, nil
 		case session.RoleUser:
-			heard, results = append(heard, m.Text()), append(results, resultTexts(m)...)
+			heard, results = append(heard, m.Text()), append(results, outcomes(m)...)
 		}
 	}
-	return answerTo(heard, results, calledBefore(req.Messages))
+	return answerTo(heard, results)
 }
 
-// calledBefore is the number of the last errand that tools were called for.
-func calledBefore(messages []session.Message) (n string) {
-	for _, m := range messages {
-		for _, c := range m.Content.ToolCalls() {
-			n, _, _ = strings.Cut(c.ID, "-")
-		}
-	}
-	return n
-}
+// An outcome is the result of a call that was made for an errand.
+type outcome struct{ errand, text string }
 
-func resultTexts(m session.Message) (texts []string) {
+func outcomes(m session.Message) (out []outcome) {
 	for _, b := range m.Content {
 		if r, ok := b.(session.ToolResultBlock); ok {
-			texts = append(texts, r.Content.Text())
+			n, _, _ := strings.Cut(r.ToolCallID, "-")
+			out = append(out, outcome{n, r.Content.Text()})
 		}
 	}
-	return texts
+	return out
 }
 
-// answerTo is what the model says to what it heard, and to what its calls for an errand came to.
-func answerTo(heard, results []string, errand string) scripted.Answer {
+// answerTo is what the model says to what it heard, and to what its calls came to. It hears of two errands at once if the
+// turn of the first one failed.
+func answerTo(heard []string, results []outcome) scripted.Answer {
 	var says, calls []string
-	if len(results) > 0 {
-		says = append(says, report(errand, results))
+	for len(results) > 0 {
+		n, texts := results[0].errand, []string(nil)
+		for ; len(results) > 0 && results[0].errand == n; results = results[1:] {
+			texts = append(texts, results[0].text)
+		}
+		says = append(says, report(n, texts))
 	}
 	for _, text := range heard {
 		verb, n, _ := strings.Cut(text, " ")
