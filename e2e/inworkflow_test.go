@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/agents/inworkflow"
@@ -200,5 +201,32 @@ func TestWhatAWorkflowIsRefused(t *testing.T) {
 	_, n := p.waits(order, "hi")
 	require.Equal(t, "hello", p.hearsOf(order, n).Text, "the workflow goes on")
 	require.Equal(t, signals.ErrUnknownDefinition, p.tells(order, doing{Act: "start", Options: inworkflow.Options{ID: p.id("x"), Create: signals.Create{Definition: "nobody"}}}).Code, "the id was free again")
+	p.replayErrand(order)
+}
+
+// What was sent before is recognised by its id, and what was answered is the answer.
+func TestAWorkflowThatIsReset(t *testing.T) {
+	p := here(t)
+	p.helperWorker("text \"first\"\ntext \"second\"")
+	order := p.errand("order")
+	started := p.tells(order, doing{Act: "start", Options: inworkflow.Options{ID: p.id("a"), Create: signals.Create{Definition: helper}}})
+	require.Equal(t, told{ID: p.id("a")}, started)
+	a := p.agent(started.ID)
+	message, n := p.waits(order, "one")
+	require.Equal(t, told{Text: "first", ID: message}, p.hearsOf(order, n))
+	before := func(kind enumspb.EventType) {
+		p.reset(order, p.taskBefore(order, func(e *historypb.HistoryEvent) bool { return e.GetEventType() == kind }))
+	}
+	before(enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED)
+	require.Equal(t, told{Text: "first", ID: message}, p.hearsOf(order, n)) // the server tells it again what it was told
+	_, n = p.waits(order, "two")
+	require.Equal(t, "second", p.hearsOf(order, n).Text)
+	idle(t, a)
+	require.Len(t, all[session.TurnStart](p.records(a.ID())), 2)
+	p.replayErrand(order)
+
+	before(enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED)
+	require.Equal(t, "SESSION_ALREADY_EXISTS", p.hearsOf(order, 0).Code, "the agent lives")
+	require.Equal(t, signals.ErrInvalid, p.hearsOf(order, 1).Code, "it has none to send to")
 	p.replayErrand(order)
 }

@@ -104,6 +104,9 @@ func (a Agent) Release(ctx workflow.Context) {
 
 // signal returns when the agent has the act, also if ctx is cancelled meanwhile: whether it was sent is never open.
 func (a Agent) signal(ctx workflow.Context, act string, payload any) error {
+	if !session.ValidID(a.ID) {
+		return invalidID(a.ID)
+	}
 	free, _ := workflow.NewDisconnectedContext(ctx)
 	return refusal(a.ID, workflow.SignalExternalWorkflow(free, a.ID, "", act, payload).Get(free, nil))
 }

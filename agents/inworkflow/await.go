@@ -14,6 +14,9 @@ import (
 // The id is one that Followup, Steer or Inject returned, in this run or an earlier one. A turn that failed or was cancelled
 // is an answer too, see its Err. If ctx is cancelled the wait ends and the agent goes on.
 func (a Agent) Await(ctx workflow.Context, id string) (Answer, error) {
+	if !session.ValidID(a.ID) {
+		return Answer{}, invalidID(a.ID)
+	}
 	if !session.ValidID(id) {
 		return Answer{}, &Error{Agent: a.ID, Code: signals.ErrInvalid, Message: "the message has no id: wait for one that was sent"}
 	}

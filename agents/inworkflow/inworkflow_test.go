@@ -173,6 +173,13 @@ func TestWhatIsWrongIsNotSent(t *testing.T) {
 		"no id to get":         {func(ctx workflow.Context) error { _, err := inworkflow.Get(ctx, inworkflow.Options{}); return err }, "1–200 characters"},
 		"an empty message":     {func(ctx workflow.Context) error { _, err := a.Ask(ctx, ""); return err }, "exactly one of text, content and body"},
 		"a message without id": {func(ctx workflow.Context) error { _, err := a.Await(ctx, ""); return err }, "no id"},
+		"no agent to send to": {func(ctx workflow.Context) error {
+			return inworkflow.Agent{}.Dispose(ctx)
+		}, "1–200 characters"},
+		"no agent to wait for": {func(ctx workflow.Context) error {
+			_, err := inworkflow.Agent{}.Await(ctx, "m1")
+			return err
+		}, "1–200 characters"},
 		"a cause": {func(ctx workflow.Context) error {
 			return a.Cancel(ctx, signals.Cancel{Cause: &session.Cause{Kind: "disposed"}})
 		}, "use user, parent or hook"},
