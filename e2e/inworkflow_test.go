@@ -230,3 +230,12 @@ func TestAWorkflowThatIsReset(t *testing.T) {
 	require.Equal(t, signals.ErrInvalid, p.hearsOf(order, 1).Code, "it has none to send to")
 	p.replayErrand(order)
 }
+
+func TestAnAnswerThatNoHistoryTakes(t *testing.T) {
+	p := here(t)
+	p.helperWorker(`text "` + strings.Repeat("x", signals.MaxRaw+1) + `"`)
+	order := p.errand("order")
+	p.starts(order, helper, inworkflow.LeaveIt)
+	_, n := p.waits(order, "write a book")
+	require.Equal(t, "TOO_LARGE", p.hearsOf(order, n).Code)
+}
