@@ -299,20 +299,23 @@ func (a *Agent) whenIdle(ctx context.Context, in signals.WhenIdle) (int64, error
 
 // born returns when the agent is born, or why it cannot be.
 func (a *Agent) born(ctx context.Context) error {
-	return a.poll(ctx, func() (bool, error) {
-		run, err := a.client.Backend.Describe(ctx, a.id)
-		if err != nil {
-			return false, a.wrap("create", err)
-		}
-		if !run.Open && run.Status == "failed" {
-			return false, &CreateError{Code: run.Code, Message: run.Reason}
-		}
-		var s signals.State
-		if err := a.client.Backend.Query(ctx, a.id, signals.QueryState, nil, &s); err != nil {
-			return false, a.wrap("create", err)
-		}
-		return s.Status != "creating", nil
-	})
+	return a.poll(ctx, func() (bool, error) { return a.Born(ctx) })
+}
+
+// Born reports whether the agent is born. If it cannot be, the error is a [*CreateError].
+func (a *Agent) Born(ctx context.Context) (bool, error) {
+	run, err := a.client.Backend.Describe(ctx, a.id)
+	if err != nil {
+		return false, a.wrap("create", err)
+	}
+	if !run.Open && run.Status == "failed" {
+		return false, &CreateError{Code: run.Code, Message: run.Reason}
+	}
+	var s signals.State
+	if err := a.client.Backend.Query(ctx, a.id, signals.QueryState, nil, &s); err != nil {
+		return false, a.wrap("create", err)
+	}
+	return s.Status != "creating", nil
 }
 
 // firstPoll is the pause after the first look.

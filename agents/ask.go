@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/everturn/everturn/session"
@@ -9,26 +10,7 @@ import (
 )
 
 // An Answer is what became of one message.
-type Answer struct {
-	Turn    int
-	Outcome session.TurnReason // how its turn ended
-	Text    string             // the turn's last assistant text; empty if there is none
-	Dropped bool               // claimed, but it did not enter its step
-}
-
-// Err is nil if the turn ended normally, else it says how it ended.
-func (a Answer) Err() error {
-	switch a.Outcome.Kind {
-	case session.TurnCompleted, session.TurnMaxTokens:
-		return nil
-	case session.TurnErrored:
-		return fmt.Errorf("turn %d: %s: %s", a.Turn, a.Outcome.Error.Code, a.Outcome.Error.Message)
-	case session.TurnAborted:
-		return fmt.Errorf("turn %d: cancelled (%s)", a.Turn, a.Outcome.Aborted.Kind)
-	default:
-		return fmt.Errorf("turn %d: %s", a.Turn, a.Outcome.Kind)
-	}
-}
+type Answer = signals.Answer
 
 // Ask sends a followup and returns the answer to it, across restarts and rollovers, until ctx ends. See architecture
 // A3.10.
@@ -44,27 +26,44 @@ func (a *Agent) Ask(ctx context.Context, text string) (Answer, error) {
 // answers it goes on asking until ctx ends.
 func (a *Agent) Await(ctx context.Context, id string) (Answer, error) {
 	var state signals.MessageState
-	err := a.poll(ctx, func() (bool, error) {
-		state = signals.MessageState{State: "pending"}
-		if err := a.patient(a.client.Backend.Query(ctx, a.id, signals.QueryMessage, signals.MessageID{ID: id}, &state)); err != nil {
-			return false, a.wrap("await", err)
+	err := a.poll(ctx, func() (ok bool, err error) {
+		if state, ok, err = a.fate(ctx, id); errors.Is(err, ErrNoWorker) {
+			err = a.stillOpen(ctx)
 		}
-		switch state.State {
-		case "pending", "claimed":
-			return false, a.stillOpen(ctx)
-		case "unknown": // too long ago for the agent's memory, or not seen yet: the log decides
-			return a.settledInLog(ctx, id, &state)
-		default:
-			return true, nil
-		}
+		return ok, err
 	})
 	if err != nil {
 		return Answer{}, err
 	}
-	if state.State == "discarded" {
-		return Answer{}, &RefusedError{Code: "DISCARDED", Message: "the message was removed from the inbox before a turn took it"}
-	}
 	return a.answer(ctx, state)
+}
+
+// Answered is one look at what [Agent.Await] waits for; ok if there is an answer. [ErrNoWorker] if no worker says so.
+func (a *Agent) Answered(ctx context.Context, id string) (answer Answer, ok bool, err error) {
+	state, ok, err := a.fate(ctx, id)
+	if ok && err == nil {
+		answer, err = a.answer(ctx, state)
+	}
+	return answer, ok, err
+}
+
+// fate is where a message is; ok when that will not change any more.
+func (a *Agent) fate(ctx context.Context, id string) (state signals.MessageState, ok bool, err error) {
+	if err := a.client.Backend.Query(ctx, a.id, signals.QueryMessage, signals.MessageID{ID: id}, &state); err != nil {
+		return state, false, a.wrap("await", err)
+	}
+	switch state.State {
+	case "pending", "claimed":
+		return state, false, a.stillOpen(ctx)
+	case "unknown": // too long ago for the agent's memory, or not seen yet: the log decides
+		ok, err = a.settledInLog(ctx, id, &state)
+	default:
+		ok = true
+	}
+	if ok && state.State == "discarded" {
+		err = &RefusedError{Code: "DISCARDED", Message: "the message was removed from the inbox before a turn took it"}
+	}
+	return state, ok, err
 }
 
 func (a *Agent) stillOpen(ctx context.Context) error {

@@ -106,6 +106,9 @@ func (b *temporalBackend) Describe(ctx context.Context, id string) (Run, error) 
 		return Run{}, typed(err)
 	}
 	info := d.RawResponse.GetWorkflowExecutionInfo()
+	if info.GetType().GetName() != signals.WorkflowType {
+		return Run{}, ErrUnknownAgent
+	}
 	said := listed(info)
 	run := Run{ID: info.GetExecution().GetRunId(), Open: info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Status: statusName(info.GetStatus()), Started: said.Started, Said: said}
 	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_FAILED {

@@ -103,6 +103,11 @@ func runWorker() error {
 	if err := w.Start(); err != nil {
 		return err
 	}
+	others := errandWorker(c, os.Getenv("EVERTURN_E2E_QUEUE"))
+	if err := others.Start(); err != nil {
+		return err
+	}
+	defer others.Stop()
 	fmt.Println("worker polls")
 	<-ctx.Done()
 	w.Stop()

@@ -385,6 +385,39 @@ type MessageState struct {
 	Count int64            `json:"count,omitempty"` // events in the store
 }
 
+// AwaitActivity is an activity of the workers that run agents, for workflows that wait for one: payload [Await], result
+// [Answer]. One try looks once; while there is nothing to say it fails with [ErrPending] and is to be tried again, with
+// pauses of the caller's choice. See package agents/inworkflow.
+const AwaitActivity = "Await"
+
+// Await asks for what became of a message, or without one whether the agent is born.
+type Await struct {
+	ID      string `json:"id"`                // of the agent
+	Message string `json:"message,omitempty"` // id
+}
+
+// An Answer is what became of one message.
+type Answer struct {
+	Turn    int                `json:"turn"`
+	Outcome session.TurnReason `json:"outcome"`           // how its turn ended
+	Text    string             `json:"text,omitempty"`    // the turn's last assistant text; empty if there is none
+	Dropped bool               `json:"dropped,omitempty"` // claimed, but it did not enter its step
+}
+
+// Err is nil if the turn ended normally, else it says how it ended.
+func (a Answer) Err() error {
+	switch a.Outcome.Kind {
+	case session.TurnCompleted, session.TurnMaxTokens:
+		return nil
+	case session.TurnErrored:
+		return fmt.Errorf("turn %d: %s: %s", a.Turn, a.Outcome.Error.Code, a.Outcome.Error.Message)
+	case session.TurnAborted:
+		return fmt.Errorf("turn %d: cancelled (%s)", a.Turn, a.Outcome.Aborted.Kind)
+	default:
+		return fmt.Errorf("turn %d: %s", a.Turn, a.Outcome.Kind)
+	}
+}
+
 // The types of errors that callers can tell apart.
 const (
 	ErrInvalid           = "INVALID"  // the payload is wrong; the message says where
@@ -394,4 +427,7 @@ const (
 	ErrRunFull           = "RUN_FULL" // the server takes no more of these for the run: nothing was changed, try again after the current step
 	ErrUnknownDefinition = "UNKNOWN_DEFINITION"
 	ErrInvalidSpec       = "INVALID_SPEC" // recorded data that the definition does not take; the message names the field
+
+	ErrGone    = "GONE"    // of an activity: no live agent has the id
+	ErrPending = "PENDING" // of an activity: nothing to say yet, ask again
 )

@@ -64,6 +64,8 @@ var wire = []any{
 	signals.Idle{Idle: true, Generation: 2, Revision: 4, Retry: true},
 	signals.MessageID{ID: "m1"},
 	signals.MessageState{State: "ended", Turn: 2, Kind: session.TurnCompleted, Count: 34},
+	signals.Await{ID: "sess-1", Message: "m1"},
+	signals.Answer{Turn: 2, Outcome: session.TurnReason{Kind: session.TurnAborted, Aborted: &session.Cause{Kind: session.CauseUser}}, Text: "hello", Dropped: true},
 }
 
 var (
@@ -133,6 +135,7 @@ func TestTheNamesAreFixed(t *testing.T) {
 	require.Equal(t, []string{"followup", "steer", "inject", "send", "cancel", "dispose", "inbox.remove", "inbox.replace", "inbox.clear", "batch",
 		"approve", "deny", "maintain", "spawn", "configure", "roll"}, signals.Acts)
 	require.Equal(t, "child", signals.ChildSays)
+	require.Equal(t, "Await", signals.AwaitActivity)
 	require.Equal(t, "EverturnAgent everturn state whenIdle log message", strings.Join([]string{signals.WorkflowType, signals.DefaultTaskQueue,
 		signals.QueryState, signals.QueryWhenIdle, signals.QueryLog, signals.QueryMessage}, " "))
 	require.Equal(t, "AgentStatus AgentDefinition AgentModel AgentTurn AgentParent AgentWaiting", strings.Join([]string{signals.AttrStatus,

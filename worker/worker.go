@@ -78,12 +78,16 @@ func New(ctx context.Context, c Config) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	await, err := c.await()
+	if err != nil {
+		return nil, err
+	}
 	w := worker.New(c.Client, c.TaskQueue, c.options())
 	workflows.Register(w)
 	for name, fn := range map[string]any{
 		work.Setup: acts.Setup, work.Step: acts.Step, work.Tool: acts.Tool, work.Persist: acts.Persist,
 		work.Spill: acts.Spill, work.CancelReason: acts.CancelReason, work.Hook: acts.Hook, work.Maintain: acts.Maintain, work.Look: acts.Look,
-		work.Configure: acts.Configure, work.Reset: acts.Reset,
+		work.Configure: acts.Configure, work.Reset: acts.Reset, signals.AwaitActivity: await,
 	} {
 		w.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}

@@ -50,6 +50,8 @@ var rules = map[string]string{
 	"agents":     "session signals internal/store internal/stream",
 	"worker":     "everything",
 
+	"agents/inworkflow": "session signals",
+
 	// The reference scenario and the suite are made of the scripted model and built-in tools; the local engine of all.
 	"internal/golden":      "everything",
 	"internal/conformance": "everything",
@@ -68,8 +70,8 @@ var rules = map[string]string{
 
 // foreign says which of others' packages only some of ours may import.
 var foreign = map[string]string{
-	"go.temporal.io/sdk":                  "agents workflows activities worker cmd/starter e2e/... bench/... internal/log internal/conformance internal/servertest",
-	"go.temporal.io/api":                  "agents workflows activities worker cmd/starter e2e/... bench/... internal/conformance internal/servertest",
+	"go.temporal.io/sdk":                  "agents agents/inworkflow workflows activities worker cmd/starter e2e/... bench/... examples/order internal/log internal/conformance internal/servertest",
+	"go.temporal.io/api":                  "agents agents/inworkflow workflows activities worker cmd/starter e2e/... bench/... internal/conformance internal/servertest",
 	"go.temporal.io/server":               "",
 	"github.com/openai/openai-go":         "llm/openai llm/internal/vendor",
 	"github.com/anthropics":               "llm/anthropic llm/internal/vendor",
