@@ -48,7 +48,9 @@ func (s *State) UnansweredCalls() []ToolCallBlock {
 }
 
 // CallSeq is the seq of the tool/call of a call of the open step.
-func (s *State) CallSeq(id string) (seq int64, started bool) { return s.calls[id].seq, s.calls[id].started }
+func (s *State) CallSeq(id string) (seq int64, started bool) {
+	return s.calls[id].seq, s.calls[id].started
+}
 
 func (s *State) openCalls(which func(call) bool) (out []ToolCallBlock) {
 	if !s.stepOpen {
