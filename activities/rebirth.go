@@ -163,7 +163,11 @@ func (a *Activities) resumed(ctx context.Context, in work.SetupIn, last LastInpu
 	if err != nil {
 		return nil, err
 	}
-	return b.finish(ctx, recalled, session.Repair(b.state), late)
+	known, err := b.results(ctx, old)
+	if err != nil {
+		return nil, err
+	}
+	return b.finish(ctx, recalled, session.RepairWith(b.state, known), late)
 }
 
 // nextEpoch claims the epoch of this birth; again says that an earlier execution claimed it.

@@ -76,18 +76,17 @@ func (b *rebirth) startCalls(ctx context.Context, records []session.Record, last
 			return nil, fmt.Errorf("call %s of the closed run: %w", c.ID, err)
 		}
 	}
-	return b.answerCalls(ctx, records, old)
+	return records, nil
 }
 
-// answerCalls logs the results that the ledger has of calls which the closed run did not answer any more. Where a gate may
-// change results before they are logged, none is taken from there. See decision 0013.
-func (b *rebirth) answerCalls(ctx context.Context, records []session.Record, old int64) ([]session.Record, error) {
+// results are those that the ledger has of calls which the closed run did not answer any more. Where a gate may change
+// results before they are logged, none is taken from there. See decision 0013.
+func (b *rebirth) results(ctx context.Context, old int64) (map[string]session.KnownResult, error) {
 	k, err := b.kindOfBirth(b.in.Ident.Definition)
 	if err != nil || k.posted() {
-		return records, err
+		return nil, err
 	}
-	turn, _ := b.state.Turn()
-	step, _ := b.state.Step()
+	known := map[string]session.KnownResult{}
 	for _, c := range b.state.UnansweredCalls() {
 		e, err := b.effect(ctx, c, old)
 		if err != nil {
@@ -96,21 +95,11 @@ func (b *rebirth) answerCalls(ctx context.Context, records []session.Record, old
 		if e.State != store.EffectDone {
 			continue
 		}
-		out, err := resultOf(e.Result)
-		if err != nil {
-			continue // it cannot be read: the outcome is unknown
-		}
-		result := session.ToolResult{Turn: turn, Step: step, Error: out.Error, Meta: out.Meta, Message: session.Message{
-			ID: fmt.Sprintf("recalled-%d", b.state.Count()), Role: session.RoleUser,
-			Content: session.Content{session.ToolResultBlock{ToolCallID: c.ID, Content: out.Content, IsError: out.IsError}},
-			Source:  session.Source{Kind: session.SourceTool, CallID: c.ID},
-		}}
-		seq, _ := b.state.CallSeq(c.ID)
-		if records, err = b.apply(records, []session.Record{session.NewRecord(b.now(), result, seq)}); err != nil {
-			return nil, fmt.Errorf("result of call %s of the closed run: %w", c.ID, err)
+		if out, err := resultOf(e.Result); err == nil { // else its outcome is unknown
+			known[c.ID] = session.KnownResult{Content: out.Content, IsError: out.IsError, Error: out.Error, Meta: out.Meta}
 		}
 	}
-	return records, nil
+	return known, nil
 }
 
 // effect is what the ledger has of a call of the open step, in the epoch of the closed run, whether that one published

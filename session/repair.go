@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 )
@@ -22,13 +23,17 @@ const (
 // Repair returns the records that close a trailing open turn: an error result for each call without one, step/end,
 // turn/end(interrupted). They continue the log of s and carry the time of its last real event. A balanced log needs
 // none. See spec §7.2.
-func Repair(s *State) []Record {
+func Repair(s *State) []Record { return RepairWith(s, nil) }
+
+// RepairWith is [Repair] for somebody who knows results of calls that were started, by call id: they take the place of the
+// error results.
+func RepairWith(s *State, known map[string]KnownResult) []Record {
 	if !s.turnOpen {
 		return nil
 	}
 	var out []Record
 	if s.stepOpen {
-		out = append(s.missingResults(), NewRecord(s.lastTime, StepEnd{Turn: s.turn, Step: s.step}))
+		out = append(s.missingResults(known), NewRecord(s.lastTime, StepEnd{Turn: s.turn, Step: s.step}))
 	}
 	out = append(out, NewRecord(s.lastTime, TurnEnd{Turn: s.turn, Reason: TurnReason{Kind: TurnInterrupted}}))
 	for i := range out {
@@ -47,11 +52,6 @@ func (s *State) UnansweredCalls() []ToolCallBlock {
 	return s.openCalls(func(c call) bool { return c.started && !c.answered })
 }
 
-// CallSeq is the seq of the tool/call of a call of the open step.
-func (s *State) CallSeq(id string) (seq int64, started bool) {
-	return s.calls[id].seq, s.calls[id].started
-}
-
 func (s *State) openCalls(which func(call) bool) (out []ToolCallBlock) {
 	if !s.stepOpen {
 		return nil
@@ -65,7 +65,7 @@ func (s *State) openCalls(which func(call) bool) (out []ToolCallBlock) {
 }
 
 // missingResults answers the calls of the open step's messages that have no result, in block order.
-func (s *State) missingResults() []Record {
+func (s *State) missingResults(known map[string]KnownResult) []Record {
 	var out []Record
 	done := make(map[string]bool)
 	for _, b := range s.blocks {
@@ -74,23 +74,41 @@ func (s *State) missingResults() []Record {
 			continue
 		}
 		done[b.ID] = true
-		out = append(out, s.missingResult(b.ID, c, fmt.Sprintf("repair-%d", s.count+int64(len(out)))))
+		result := s.missingResult(c)
+		if k, ok := known[b.ID]; ok && c.started {
+			result = k
+		}
+		out = append(out, s.resultRecord(b.ID, c, result, fmt.Sprintf("repair-%d", s.count+int64(len(out)))))
 	}
 	return out
 }
 
-func (s *State) missingResult(callID string, c call, messageID string) Record {
-	failure, text := CodedError{Name: NameToolNotStarted, Code: CodeToolNotStarted}, TextToolNotStarted
+// A KnownResult is what a call came to.
+type KnownResult struct {
+	Content Content
+	IsError bool
+	Error   *CodedError
+	Meta    json.RawMessage
+}
+
+func (s *State) missingResult(c call) KnownResult {
+	if c.started {
+		return KnownResult{Content: TextContent(TextToolOutcomeUnknown), IsError: true, Error: &CodedError{Name: NameToolOutcomeUnknown, Code: CodeToolOutcomeUnknown}}
+	}
+	return KnownResult{Content: TextContent(TextToolNotStarted), IsError: true, Error: &CodedError{Name: NameToolNotStarted, Code: CodeToolNotStarted}}
+}
+
+func (s *State) resultRecord(callID string, c call, k KnownResult, messageID string) Record {
 	var sources []int64
 	if c.started {
-		failure, text = CodedError{Name: NameToolOutcomeUnknown, Code: CodeToolOutcomeUnknown}, TextToolOutcomeUnknown
 		sources = []int64{c.seq}
 	}
-	block := ToolResultBlock{ToolCallID: callID, Content: TextContent(text), IsError: true}
+	block := ToolResultBlock{ToolCallID: callID, Content: k.Content, IsError: k.IsError}
 	return NewRecord(s.lastTime, ToolResult{
 		Turn:    s.turn,
 		Step:    s.step,
 		Message: Message{ID: messageID, Role: RoleUser, Content: Content{block}, Source: Source{Kind: SourceTool, CallID: callID}},
-		Error:   &failure,
+		Error:   k.Error,
+		Meta:    k.Meta,
 	}, sources...)
 }
