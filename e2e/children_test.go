@@ -150,6 +150,7 @@ func TestAParentThatIsTerminated(t *testing.T) { // A3.13
 func TestAParentThatMovesOnWhileItWaits(t *testing.T) { // A3.7, A3.11
 	for _, end := range []bool{false, true} {
 		t.Run(map[bool]string{false: "the child answers", true: "the child is terminated"}[end], func(t *testing.T) {
+			t.Parallel()
 			p := restless(t, suggestsAt40)
 			p.scripted(delegating("count to 60"))
 			a, child, id := p.delegates("a")

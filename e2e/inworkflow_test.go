@@ -33,6 +33,7 @@ func (p *place) waits(id, text string) (message string, n int) {
 }
 
 func TestAWorkflowAndItsAgentOverRestartsAndRollovers(t *testing.T) {
+	t.Parallel()
 	p := restless(t, suggestsAt40)
 	const script = "tool c1 keyed {}\ntool c2 keyed {}\ntext \"acted\"\ntext \"second\""
 	worker := p.helperWorker(script)

@@ -19,11 +19,11 @@ import (
 // suggestsAt40 lets a server want every run to be short.
 const suggestsAt40 = "limit.historyCount.suggestContinueAsNew=40"
 
-// restless makes a place on a server with lower limits.
+// restless makes a place on a server of its own with lower limits. Tests that keep it busy do not run beside others: a machine
+// that is far too busy loses heartbeats, and workers that live are taken for dead.
 func restless(t *testing.T, limits ...string) *place {
 	t.Helper()
 	long(t)
-	t.Parallel()
 	home := t.TempDir()
 	args := []string{"--ephemeral", "--port", "0"}
 	for _, l := range limits {
@@ -132,6 +132,7 @@ func TestARolloverTakesAThousandLargeMessagesAlong(t *testing.T) {
 // An agent that is never idle moves on between its steps, before the server refuses a caller or ends the run; those who
 // wait and read do not notice.
 func TestAnAgentThatIsNeverIdleMovesOn(t *testing.T) {
+	t.Parallel()
 	p := restless(t, suggestsAt40, "limit.historyCount.error=600", "history.maximumSignalsPerExecution=60", "history.maxTotalUpdates=60")
 	p.write("go", "") // calls end at once
 	const steps, messages = 40, 100
@@ -208,6 +209,7 @@ func only(ids []string, name string) (out []string) {
 
 // A server that takes no more signals or updates for a run which cannot be left refuses them clearly; what it took is there.
 func TestAFloodDuringACall(t *testing.T) {
+	t.Parallel()
 	p := restless(t, suggestsAt40, "history.maximumSignalsPerExecution=30", "history.maxTotalUpdates=30")
 	a, first := p.acts("tool c1 once {}\n" + strings.Repeat("text \"ok\"\n", 100))
 	var accepted []string

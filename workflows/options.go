@@ -13,7 +13,7 @@ import (
 //
 //	              heartbeat timeout    one try    in all
 //	Setup         –                    1 min      10 min
-//	Step          2 s / 30 s           2 h        24 h
+//	Step          2.5 s / 30 s         2 h        24 h
 //	Tool          10 s / 60 s          its own    24 h
 //	Hook          10 s / 60 s          10 min       1 h
 //	Maintain      10 s / 60 s          1 h          24 h
@@ -51,7 +51,7 @@ func resetOptions() workflow.ActivityOptions {
 func stepOptions(profile string, in work.StepIn, model string) workflow.ActivityOptions {
 	heartbeat := 30 * time.Second
 	if profile == Embedded {
-		heartbeat = 2 * time.Second
+		heartbeat = 2500 * time.Millisecond
 	}
 	return workflow.ActivityOptions{StartToCloseTimeout: 2 * time.Hour, ScheduleToCloseTimeout: 24 * time.Hour,
 		HeartbeatTimeout: heartbeat, WaitForCancellation: true, RetryPolicy: infrastructure(), Summary: stepSummary(in, model)}

@@ -24,7 +24,7 @@ func TestTimeouts(t *testing.T) {
 		heartbeat, try, in time.Duration
 	}{
 		{"Setup", setupOptions(), 0, time.Minute, 10 * time.Minute},
-		{"Step, embedded", stepOptions(Embedded, work.StepIn{}, ""), 2 * time.Second, 2 * time.Hour, 24 * time.Hour},
+		{"Step, embedded", stepOptions(Embedded, work.StepIn{}, ""), 2500 * time.Millisecond, 2 * time.Hour, 24 * time.Hour},
 		{"Step, stock", stepOptions("", work.StepIn{}, ""), 30 * time.Second, 2 * time.Hour, 24 * time.Hour},
 		{"Tool, embedded", toolOptions(Embedded, work.ToolIn{}), 10 * time.Second, 6 * time.Minute, 24 * time.Hour},
 		{"Tool, stock, with its own limit", toolOptions("", work.ToolIn{Call: work.Call{TimeoutMS: 1}}), time.Minute, time.Minute + time.Millisecond, 24 * time.Hour},
