@@ -251,5 +251,5 @@ func TestAJournalOfAnotherHistoryIsIgnored(t *testing.T) { // A3.2
 
 // journalKey is where a part of turn 1, step 1, attempt 1 is stored.
 func journalKey(execution, n int) string {
-	return fmt.Sprintf("journal/%s/%019d/%010d.%010d.%010d.%010d.%010d", sess, 1, 1, 1, 1, execution, n)
+	return fmt.Sprintf("journal/%s/%019d/%010d.%010d/%010d/%010d/%010d", sess, 1, 1, 1, 1, execution, n)
 }

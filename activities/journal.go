@@ -149,26 +149,20 @@ func (j *journal) settle(out work.StepOut) error {
 	return j.put(j.n, part{Settled: &out})
 }
 
-// outdated is the journal of the attempt before this one, whose answer the given head proves to be heard; nil if there is
-// none.
-func (s *step) outdated(before *session.State) *store.Journal {
+// tidy drops the journal of the attempt before this one, whose answer the given head proves to be heard.
+func (s *step) tidy(ctx context.Context, before *session.State) {
 	turn, _ := before.Turn()
 	step, _ := before.Step()
 	attempt := max(1, s.in.Attempt-1)
 	if step == 0 || s.in.Attempt == 1 && turn == s.in.Turn && step == s.in.Step {
-		return nil
-	}
-	return s.Store.Journal(s.in.Ident.Session, turn, step, attempt, s.in.Ident.Epoch)
-}
-
-// tidy drops the journal that is outdated.
-func (s *step) tidy(ctx context.Context) {
-	if s.past == nil {
 		return
 	}
-	if err := s.past.Drop(ctx); err != nil {
-		s.Log(ctx, "old journal not dropped", "session_id", s.in.Ident.Session, "error", err)
-	}
+	old := s.Store.Journal(s.in.Ident.Session, turn, step, attempt, s.in.Ident.Epoch)
+	s.beside.Go(func() {
+		if err := old.Drop(ctx); err != nil {
+			s.Log(ctx, "old journal not dropped", "session_id", s.in.Ident.Session, "error", err)
+		}
+	})
 }
 
 // A legacy is what the earlier executions of an attempt left.

@@ -31,7 +31,6 @@ func (a *Activities) step(ctx context.Context, in work.StepIn) (*work.StepOut, e
 		return nil, err
 	}
 	defer s.beside.Wait()
-	defer s.tidy(ctx) // at the end: their folder is not removed and made again
 	return s.run(ctx)
 }
 
@@ -67,7 +66,6 @@ type step struct {
 	request  llm.Request
 	earlier  []work.Act // of an earlier execution
 
-	past   *store.Journal // of the attempt before, if it can go
 	beside sync.WaitGroup
 }
 
@@ -128,7 +126,7 @@ func (s *step) load(ctx context.Context) (*work.StepOut, error) {
 		s.state = session.NewState()
 		return s.stopped(ctx, err)
 	}
-	s.past = s.outdated(s.state)
+	s.tidy(ctx, s.state)
 	tail, err := s.Store.Hydrate(ctx, s.in.Tail)
 	if err != nil {
 		return s.stopped(ctx, err)

@@ -173,7 +173,7 @@ func TestDamagedEvidenceCountsAsMissing(t *testing.T) {
 	faults.Fail(storetest.Match{Op: storetest.Get, Prefix: "journal/"}, storetest.ErrDown, 1)
 	_, err = j.Executions(ctx)
 	require.ErrorIs(t, err, storetest.ErrDown, "a store that fails is another matter")
-	faults.Corrupt(storetest.Match{Prefix: "journal/s/0000000000000000000/0000000001.0000000001.0000000001.0000000001.0000000001"}, 1)
+	faults.Corrupt(storetest.Match{Prefix: "journal/s/0000000000000000000/0000000001.0000000001/0000000001/0000000001/0000000001"}, 1)
 	got, err := j.Executions(ctx)
 	require.NoError(t, err)
 	require.Len(t, got, 2)

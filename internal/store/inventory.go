@@ -143,21 +143,17 @@ type spot struct {
 	turn, step int
 }
 
-// spotOf reads the key of a journal's part: journal/<session>/<epoch>/<turn>.<step>.<attempt>.<execution>.<n>. Stores that are
-// older have slashes in the place of the last three points.
+// spotOf reads the key of a journal's part.
 func spotOf(key string) (at spot, err error) {
-	parts := strings.SplitN(key, "/", 4)
-	if len(parts) != 4 {
+	parts := strings.Split(key, "/")
+	if len(parts) != 7 {
 		return at, damaged(key, "its name is no journal part", nil)
 	}
-	numbers := strings.FieldsFunc(parts[3], func(r rune) bool { return r == '.' || r == '/' })
-	if len(numbers) != 5 {
-		return at, damaged(key, "its name is no journal part", nil)
-	}
+	turn, step, _ := strings.Cut(parts[3], ".")
 	var bad [3]error
 	at.epoch, bad[0] = strconv.ParseInt(parts[2], 10, 64)
-	at.turn, bad[1] = strconv.Atoi(numbers[0])
-	at.step, bad[2] = strconv.Atoi(numbers[1])
+	at.turn, bad[1] = strconv.Atoi(turn)
+	at.step, bad[2] = strconv.Atoi(step)
 	if err := errors.Join(bad[:]...); err != nil {
 		return at, damaged(key, "its name is no journal part", err)
 	}

@@ -33,18 +33,17 @@ type JournalExecution struct {
 	Damage    error
 }
 
-// Journal returns the journal of an attempt. It does no I/O. All journals of a session's epoch share a folder: making one
-// durable for each attempt would cost more than the parts.
+// Journal returns the journal of an attempt. It does no I/O.
 func (s *Store) Journal(sessionID string, turn, step, attempt int, epoch int64) *Journal {
 	return &Journal{
 		s:      s,
-		prefix: fmt.Sprintf("journal/%s/%s/%010d.%010d.%010d.", escape(sessionID), number(epoch), turn, step, attempt),
+		prefix: fmt.Sprintf("journal/%s/%s/%010d.%010d/%010d/", escape(sessionID), number(epoch), turn, step, attempt),
 		err:    checkSession(sessionID),
 	}
 }
 
 func (j *Journal) key(execution, n int) string {
-	return fmt.Sprintf("%s%010d.%010d", j.prefix, execution, n)
+	return fmt.Sprintf("%s%010d/%010d", j.prefix, execution, n)
 }
 
 // Put stores a part. The same bytes again are fine, other bytes are a [*ConflictError].
@@ -156,7 +155,7 @@ func (j *Journal) Drop(ctx context.Context) error {
 }
 
 func parsePart(prefix, key string) (p JournalPart, err error) {
-	execution, n, _ := strings.Cut(strings.TrimPrefix(key, prefix), ".")
+	execution, n, _ := strings.Cut(strings.TrimPrefix(key, prefix), "/")
 	if p.Execution, err = strconv.Atoi(execution); err == nil {
 		p.N, err = strconv.Atoi(n)
 	}
