@@ -154,11 +154,6 @@ func (c Config) options() worker.Options {
 	if c.Profile == Embedded && o.StickyScheduleToStartTimeout == 0 {
 		o.StickyScheduleToStartTimeout = time.Second
 	}
-	// A fixed number of pollers asks for the tasks of remembered agents alone as long as some wait. Under lasting load births,
-	// and agents whose worker is gone, would wait for ever; those that scale keep a queue each.
-	if o.WorkflowTaskPollerBehavior == nil && o.MaxConcurrentWorkflowTaskPollers == 0 {
-		o.WorkflowTaskPollerBehavior = worker.NewPollerBehaviorAutoscaling(worker.PollerBehaviorAutoscalingOptions{})
-	}
 	if o.MaxEagerActivityReservationsPerWorkflowTask == nil {
 		eager := plugin.DefaultMaxParallelTools
 		o.MaxEagerActivityReservationsPerWorkflowTask = &eager
