@@ -21,8 +21,6 @@ var defaultSettings = []override{
 	// Cancelling an activity reaches the worker at once instead of with its next heartbeat.
 	{"frontend.WorkerCommandsEnabled", true},
 	{"system.enableCancelActivityWorkerCommand", true},
-	// A worker that stops gets what its polls were given already, instead of leaving it to a timeout.
-	{"frontend.enableCancelWorkerPollsOnShutdown", true},
 	// An agent may be ended and created again under its id without a pause.
 	{"history.workflowIdReuseMinimalInterval", 0},
 	// A development server does not phone home.

@@ -42,7 +42,6 @@ func TestSettingsAreTypedAndLaterOnesWin(t *testing.T) {
 	require.Equal(t, "50ms", value("history.timerProcessorMaxTimeShift"))
 	require.Equal(t, true, value("frontend.WorkerCommandsEnabled"))
 	require.Equal(t, true, value("system.enableCancelActivityWorkerCommand"))
-	require.Equal(t, true, value("frontend.enableCancelWorkerPollsOnShutdown"))
 	require.Equal(t, "3s", value("history.workflowIdReuseMinimalInterval"))
 }
 

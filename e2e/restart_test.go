@@ -106,7 +106,7 @@ func TestARollingRestart(t *testing.T) { // A3.15
 	require.ElementsMatch(t, conversation, strings.Fields(shown.out.String()), "in any order: two lines may begin at once")
 }
 
-// drainsPolls lets a server end the polls of a worker that stops, as the one of `starter dev` and deploy/ do. Otherwise the
+// drainsPolls lets a server end the polls of a worker that stops, which is off by default. Otherwise the
 // worker breaks them off, and what it was just given is lost until a timeout.
 const drainsPolls = "frontend.enableCancelWorkerPollsOnShutdown=true"
 

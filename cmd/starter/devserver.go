@@ -127,7 +127,6 @@ func (a *app) startCLI(ctx context.Context, path, home string, o serverOptions) 
 	for _, d := range append([]string{
 		"history.transferProcessorMaxPollRPS=2000", "history.timerProcessorMaxPollRPS=2000", "history.visibilityProcessorMaxPollRPS=2000",
 		`history.timerProcessorMaxTimeShift="50ms"`, "frontend.WorkerCommandsEnabled=true", "system.enableCancelActivityWorkerCommand=true",
-		"frontend.enableCancelWorkerPollsOnShutdown=true",
 	}, o.dynamic...) {
 		args = append(args, "--dynamic-config-value", d)
 	}
