@@ -83,7 +83,7 @@ func onServer(t *testing.T, dynamic ...string) *served {
 	for _, d := range dynamic {
 		flags = append(flags, "--dynamic-config", d)
 	}
-	c, err := client.Dial(client.Options{HostPort: servertest.Start(t, serverBinary(t), flags...), Logger: log.Silent()})
+	c, err := client.Dial(client.Options{HostPort: servertest.Start(t, servertest.Built(t, filepath.Join("..", "devserver")), flags...), Logger: log.Silent()})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return &served{t, all, c, conformance.Server(c, client.DefaultNamespace)}
@@ -115,17 +115,4 @@ func (s *served) keeps() bool {
 		}
 	}
 	return false
-}
-
-func serverBinary(t *testing.T) string {
-	t.Helper()
-	if path := servertest.Program(); path != "" {
-		return path
-	}
-	path := filepath.Join(t.TempDir(), "devserver")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
-	cmd.Dir = filepath.Join("..", "devserver")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "build the development server: %s", out)
-	return path
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/everturn/everturn/internal/servertest"
 )
 
 // beProgram makes the test binary behave as the program.
@@ -67,34 +67,5 @@ func program(t *testing.T, env []string, args ...string) *exec.Cmd {
 // serve runs a development server in memory and returns its address.
 func serve(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command(devserver(t), "--ephemeral", "--port", "0", "--headless", "--log-level", "fatal", "--exit-with-parent")
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	require.NoError(t, err)
-	var serving struct {
-		Address string `json:"address"`
-	}
-	require.NoError(t, json.Unmarshal(line, &serving))
-	return serving.Address
-}
-
-// devserver is the program EVERTURN_DEVSERVER names, or one built here, which takes minutes the first time.
-func devserver(t *testing.T) string {
-	t.Helper()
-	if path := os.Getenv("EVERTURN_DEVSERVER"); path != "" {
-		return path
-	}
-	path := filepath.Join(t.TempDir(), "devserver")
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-ldflags", "-s -w", "-o", path, ".")
-	cmd.Dir = filepath.Join("..", "..", "devserver")
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
-	return path
+	return servertest.Start(t, servertest.Built(t, filepath.Join("..", "..", "devserver")))
 }

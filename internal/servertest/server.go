@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -62,4 +63,18 @@ func Start(t testing.TB, program string, args ...string) (address string) {
 	require.NoError(t, err)
 	t.Cleanup(s.Stop)
 	return s.Address
+}
+
+// Built is [Program], or one that is built from a folder, which takes minutes the first time.
+func Built(t testing.TB, folder string) (program string) {
+	t.Helper()
+	if program := Program(); program != "" {
+		return program
+	}
+	program = filepath.Join(t.TempDir(), "devserver")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", program, ".") // the Makefile's flags: one build cache serves both
+	cmd.Dir = folder
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "build the development server: %s", out)
+	return program
 }
