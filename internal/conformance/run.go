@@ -15,7 +15,7 @@ import (
 
 // The patience with what must come. It is only used up by a scenario that fails.
 const (
-	defaultPatience = time.Minute
+	defaultPatience = 20 * time.Second
 	wholePatience   = 2 * time.Minute
 )
 

@@ -84,7 +84,7 @@ func (t *ServerTarget) open(ctx context.Context, w *world, d *plugin.Definition)
 	if err := p.startWorker(ctx); err != nil {
 		return nil, fmt.Errorf("start worker: %w", err)
 	}
-	a, err := agents.New(agents.Config{Backend: agents.Temporal(t.client, agents.TemporalOptions{TaskQueue: queue, Namespace: t.namespace, AnswerIn: wholePatience}),
+	a, err := agents.New(agents.Config{Backend: agents.Temporal(t.client, agents.TemporalOptions{TaskQueue: queue, Namespace: t.namespace}),
 		Store: s, Broker: w.broker, Poll: 20 * time.Millisecond})
 	if err != nil {
 		return nil, errors.Join(err, p.stopWorker())
