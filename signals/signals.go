@@ -307,6 +307,7 @@ type State struct {
 	Rules          int               `json:"rules"`
 	Manifest       string            `json:"manifest,omitempty"` // digest
 	LastError      *session.Failure  `json:"lastError,omitempty"`
+	Usage          *session.Usage    `json:"usage,omitempty"` // tokens since the workflow began
 }
 
 // A Pending message waits in the inbox.
