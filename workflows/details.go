@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/everturn/everturn/internal/driver"
@@ -46,11 +47,13 @@ func headline(s *driver.State) string {
 	return text
 }
 
-// waits says what has to happen next. What a person has to do is in a part of its own.
+// waits says what has to happen next. What people have to do is in a part of its own.
 func waits(s *driver.State, blocked string) string {
 	text := cmp.Or(blocked, waitingFor(s))
-	if blocked == "" && s.Phase == driver.Tools && len(deferred(s)) > 0 {
-		text = strings.Join(append(working(s), "a person to decide"), "; ")
+	if len(deferred(s)) > 0 && blocked == "" {
+		rest := *s
+		rest.Calls = slices.DeleteFunc(slices.Clone(s.Calls), func(c driver.Call) bool { return c.State == driver.CallAsking })
+		text = strings.TrimPrefix(waitingFor(&rest)+"; somebody to answer, see below", "; ")
 	}
 	return unless(text == "", "Waits for "+text+".")
 }
