@@ -289,7 +289,6 @@ type State struct {
 	Metadata       map[string]string `json:"metadata,omitempty"` // recorded
 	Changing       bool              `json:"changing,omitempty"` // other recorded data waits for the next turn, or for a worker to check it
 	Model          string            `json:"model,omitempty"`    // last provider/model used
-	Usage          *session.Usage    `json:"usage,omitempty"`    // tokens since the workflow began
 	Status         string            `json:"status"`             // creating, idle, running, closed
 	Turn           int               `json:"turn"`
 	Step           int               `json:"step"`
@@ -308,6 +307,7 @@ type State struct {
 	Rules          int               `json:"rules"`
 	Manifest       string            `json:"manifest,omitempty"` // digest
 	LastError      *session.Failure  `json:"lastError,omitempty"`
+	Usage          *session.Usage    `json:"usage,omitempty"` // tokens since the workflow began
 }
 
 // A Pending message waits in the inbox.

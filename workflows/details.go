@@ -3,7 +3,6 @@ package workflows
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/everturn/everturn/internal/driver"
@@ -47,13 +46,11 @@ func headline(s *driver.State) string {
 	return text
 }
 
-// waits says what has to happen next. What people have to do is in a part of its own.
+// waits says what has to happen next. What a person has to do is in a part of its own.
 func waits(s *driver.State, blocked string) string {
 	text := cmp.Or(blocked, waitingFor(s))
-	if len(deferred(s)) > 0 && blocked == "" {
-		rest := *s
-		rest.Calls = slices.DeleteFunc(slices.Clone(s.Calls), func(c driver.Call) bool { return c.State == driver.CallAsking })
-		text = strings.TrimPrefix(waitingFor(&rest)+"; somebody to answer, see below", "; ")
+	if blocked == "" && s.Phase == driver.Tools && len(deferred(s)) > 0 {
+		text = strings.Join(append(working(s), "a person to decide"), "; ")
 	}
 	return unless(text == "", "Waits for "+text+".")
 }

@@ -49,7 +49,7 @@ func TestTheDetailsSayHowToDecide(t *testing.T) {
 	}}
 	require.Equal(t, strings.Join([]string{
 		"**running** · turn 1 step 2 · `d`",
-		"Waits for tools: shell; somebody to answer, see below.",
+		"Waits for tools: shell; a person to decide.",
 		"**To be decided:** `refund` with `{\"order\":1017}`",
 		"* to let it run, send the signal `approve` with `{\"id\":\"1.2.c2\",\"by\":\"your name\"}`\n" +
 			"* to refuse it, send the signal `deny` with `{\"id\":\"1.2.c2\",\"by\":\"your name\",\"reason\":\"why\"}`\n" +

@@ -17,10 +17,10 @@ import (
 // View is the state as callers see it. The local engine answers with the same function.
 func View(s *driver.State) signals.State {
 	return signals.State{
-		ID: s.Session, Definition: s.Definition, Title: s.Title, Parent: s.Parent, Model: s.Model, Usage: s.Usage, Status: status(s), Turn: s.Turn, Step: step(s),
+		ID: s.Session, Definition: s.Definition, Title: s.Title, Parent: s.Parent, Model: s.Model, Status: status(s), Turn: s.Turn, Step: step(s),
 		Attempt: s.Attempt, Phase: string(s.Phase), Cancel: s.Cancelled, WaitingFor: waitingFor(s), Inbox: inbox(s), Calls: calls(s),
 		Deferred: deferred(s), Children: children(s), Maintenance: maintenance(s), Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
-		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError,
+		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError, Usage: s.Usage,
 		Spec: s.Spec, Queue: s.Queue, Metadata: Metadata(s.Metadata), Changing: s.Change != nil || len(s.Configures) > 0,
 	}
 }
@@ -96,6 +96,15 @@ func unless(unknown bool, text string) string {
 
 // waitingForCalls says which tools run and which calls wait for a person.
 func waitingForCalls(s *driver.State) string {
+	parts := working(s)
+	for _, d := range deferred(s) {
+		parts = append(parts, fmt.Sprintf("approval of %s (signal `approve` or `deny` with `%q`)", d.Tool, d.ID))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// working says which tools and child agents run.
+func working(s *driver.State) []string {
 	var parts []string
 	if names := runningTools(s); len(names) > 0 {
 		parts = append(parts, "tools: "+strings.Join(names, ", "))
@@ -105,10 +114,7 @@ func waitingForCalls(s *driver.State) string {
 			parts = append(parts, "child agent "+c.Child)
 		}
 	}
-	for _, d := range deferred(s) {
-		parts = append(parts, fmt.Sprintf("approval of %s (signal `approve` or `deny` with `%q`)", d.Tool, d.ID))
-	}
-	return strings.Join(parts, "; ")
+	return parts
 }
 
 func maintenance(s *driver.State) *signals.Maintenance {
