@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -19,7 +20,7 @@ func (a *agent) details() {
 // send for it to do something else. Blocked is what a signal waits for before it can be read.
 func Details(s *driver.State, blocked string) string {
 	var parts []string
-	for _, part := range []string{title(s), headline(s), waits(s, blocked), decisions(s), callLine(s), pendingLine(s), problem(s), usageLine(s), hint(s)} {
+	for _, part := range []string{title(s), headline(s), waits(s, blocked), approvals(s), callLine(s), pendingLine(s), problem(s), usageLine(s), hint(s)} {
 		if part != "" {
 			parts = append(parts, part)
 		}
@@ -55,8 +56,57 @@ func waits(s *driver.State, blocked string) string {
 	return unless(text == "", "Waits for "+text+".")
 }
 
-// shownCalls bounds how many are named.
-const shownCalls = 10
+// What is spelled out.
+const (
+	shownApprovals = 5
+	shownCalls     = 10
+	shownArguments = 400 // bytes of a call's
+)
+
+// approvals says of each call that waits for a person what it would do, and what to send to answer.
+func approvals(s *driver.State) string {
+	var parts []string
+	for _, c := range s.Calls {
+		if c.State == driver.CallAsking {
+			parts = append(parts, approval(c))
+		}
+	}
+	if more := len(parts) - shownApprovals; more > 0 {
+		parts = append(parts[:shownApprovals], fmt.Sprintf("%d more calls wait for a decision: see the query `%s`.", more, signals.QueryState))
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func approval(c driver.Call) string {
+	text := fmt.Sprintf("**To be decided:** %s with %s\n\n", code(c.Name), arguments(c))
+	text += fmt.Sprintf("* to let it run, send the signal `%s` with %s\n", signals.Approve, code(decision(c.Ask.ID, "")))
+	text += fmt.Sprintf("* to refuse it, send the signal `%s` with %s", signals.DenyCall, code(decision(c.Ask.ID, "why")))
+	if c.Ask.DueMS > 0 {
+		text += "\n* nobody decides until " + clock(c.Ask.DueMS) + ": it is refused"
+	}
+	return text
+}
+
+// decision is a payload that a person can copy and complete.
+func decision(id, reason string) string {
+	raw, err := json.Marshal(signals.Decision{ID: id, By: "your name", Reason: reason})
+	if err != nil {
+		return id // strings always can be written
+	}
+	return string(raw)
+}
+
+// arguments are those of a call, as far as they fit.
+func arguments(c driver.Call) string {
+	if c.Blob != nil {
+		return fmt.Sprintf("%d bytes of arguments", c.Blob.Bytes)
+	}
+	if c.Arguments == "" {
+		return "no arguments"
+	}
+	shown := cut(c.Arguments, shownArguments)
+	return code(shown) + unless(shown == c.Arguments, fmt.Sprintf(" and %d bytes more", len(c.Arguments)-len(shown)))
+}
 
 // callLine names the calls of the open step and how far each is.
 func callLine(s *driver.State) string {
