@@ -33,7 +33,11 @@ const (
 	helper = "helper"
 	asker  = "asker" // asks a person about every call
 	hired  = "hired" // its model is the vendor of EVERTURN_BASE_URL, its tools are those of the workbench
+	smith  = "smith" // its tools are those of the workbench too
 )
+
+// workerName is the variable that gives a worker another name than its process has.
+const workerName = "EVERTURN_E2E_IDENTITY"
 
 func always(context.Context, plugin.ToolCall, func(context.Context) (plugin.Verdict, error)) (plugin.Verdict, error) {
 	return plugin.Verdict{Kind: plugin.Ask, Reason: "sure?"}, nil
@@ -72,7 +76,7 @@ func runWorker() error {
 	if err != nil {
 		return err
 	}
-	c, err := client.DialContext(ctx, client.Options{HostPort: os.Getenv(beWorker), Logger: log.Silent()})
+	c, err := client.DialContext(ctx, client.Options{HostPort: os.Getenv(beWorker), Identity: os.Getenv(workerName), Logger: log.Silent()})
 	if err != nil {
 		return err
 	}
@@ -94,6 +98,7 @@ func runWorker() error {
 			{Name: helper, Provider: scripted.Name, Model: "script", Tools: slowTools(home)},
 			{Name: asker, Provider: scripted.Name, Model: "script", Tools: slowTools(home), Approval: &plugin.Approval{},
 				ToolPreExecute: []plugin.ToolPreGate{always}},
+			{Name: smith, Provider: scripted.Name, Model: "script", Tools: bench.tools()},
 			{Name: hired, Provider: vendor.Name(), Model: "m", Tools: bench.tools()},
 		},
 	})

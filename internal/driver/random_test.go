@@ -87,6 +87,9 @@ func (w *walker) stroll() {
 		if w.chance(10) && w.state().Rolling {
 			w.rollover()
 		}
+		if w.chance(20) { // somebody set the server's clock, back or forth by up to a day
+			w.now += w.r.Int64N(2*86_400_000) - 86_400_000
+		}
 	}
 	w.drain()
 	w.checkReplies()
