@@ -50,7 +50,7 @@ func (d *Driver) count(states ...CallState) int {
 }
 
 // busy reports whether an effect of a call runs.
-func (d *Driver) busy() bool { return d.count(CallGating, CallRunning, CallPosting) > 0 }
+func (d *Driver) busy() bool { return d.state.busyCalls() > 0 }
 
 // openCalls walks the list in model order and starts calls: an exclusive call runs alone, parallel ones form a pool, and
 // pre stages run one at a time. See spec §4.8, scheduling.
@@ -105,7 +105,8 @@ func (d *Driver) mayRun(i int) bool {
 func (d *Driver) mayAsk(i int) bool {
 	c := d.state.Calls[i]
 	for _, before := range d.state.Calls[:i] {
-		if !before.over() && before.State != CallAsking && (!c.Parallel || !before.Parallel) {
+		waits := before.State == CallAsking || before.State == CallChecking
+		if !before.over() && !waits && (!c.Parallel || !before.Parallel) {
 			return false
 		}
 	}
@@ -152,7 +153,7 @@ func (d *Driver) settleCall(c *Call, why Lost) {
 
 func (d *Driver) toolIn(c *Call, mode string) work.ToolIn {
 	s := d.state
-	in := work.ToolIn{ID: c.Effect, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: s.Step, Call: c.Call, Key: d.key(c, c.Epoch)}
+	in := work.ToolIn{ID: c.Effect, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: s.Step, Call: c.Call, Key: d.key(c, c.Epoch), Approved: c.Approved}
 	for _, epoch := range s.Abandoned {
 		if epoch != c.Epoch {
 			in.Before = append(in.Before, d.key(c, epoch))
@@ -170,7 +171,7 @@ func (d *Driver) nameLater() {
 		return
 	}
 	for n, e := range d.effects {
-		if start, ok := e.(StartTool); ok && start.In.Mode != work.ToolSettle && start.In.Mode != work.ToolCollect {
+		if start, ok := e.(StartTool); ok && start.In.Mode != work.ToolSettle && start.In.Mode != work.ToolCollect && start.In.Mode != work.ToolCheck {
 			head := d.state.Log.Head
 			start.In.Head = &head
 			if d.state.Rules >= rulesFrom {
@@ -238,6 +239,8 @@ func (d *Driver) onToolDone(in ToolDone) {
 	switch stage {
 	case CallGating:
 		d.afterGate(c, out)
+	case CallChecking:
+		d.onChecked(c, out)
 	case CallPosting:
 		c.Out = &out
 	default:
@@ -250,6 +253,10 @@ func (d *Driver) onToolDone(in ToolDone) {
 func (d *Driver) afterBody(c *Call, out work.ToolOut) {
 	if out.Delegate != nil && !out.IsError {
 		d.delegate(c, out)
+		return
+	}
+	if out.Defer != nil && !out.IsError {
+		d.deferCall(c, out)
 		return
 	}
 	cancelled := d.state.Cancelled != nil
@@ -278,6 +285,8 @@ func (d *Driver) onToolLost(in ToolLost) {
 		d.failCalls(in.Message)
 	}
 	switch {
+	case c.State == CallChecking:
+		d.uncheckedAnswer(c, in.Message)
 	case c.State == CallRunning && c.Child != "" && d.state.Cancelled != nil:
 		d.finish(c, afterCancel(work.ToolOut{}))
 	case c.State == CallRunning && c.Child != "": // the child has answered, and nobody could read it

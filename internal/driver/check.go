@@ -215,7 +215,7 @@ func checkSchedule(s *State) error {
 	return first(
 		law(n[CallGating] <= 1 && n[CallPosting] <= 1, "%d gates and %d post stages run", n[CallGating], n[CallPosting]),
 		law(implies(exclusive, n[CallRunning]+n[CallDelegated]+n[CallPosting] == 1), "an exclusive call does not run alone"),
-		law(implies(s.Cancelled != nil || s.Defect != nil, n[CallAsking]+n[CallCleared]+n[CallDelegated] == 0), "no call may start, but one waits"),
+		law(implies(s.Cancelled != nil || s.Defect != nil, n[CallAsking]+n[CallChecking]+n[CallCleared]+n[CallDelegated] == 0), "no call may start, but one waits"),
 		law(implies(s.Defect != nil, s.busyCalls() > 0), "a defect, and nothing is done about it"),
 		law(implies(s.Phase == Tools, s.busyCalls() > 0 || n[CallAsking]+n[CallDelegated] > 0), "no call runs or waits for somebody"))
 }
@@ -281,7 +281,7 @@ func (c CallState) rank() int {
 	switch c {
 	case CallCommitted:
 		return 0
-	case CallGating, CallAsking, CallCleared, CallRunning, CallDelegated, CallExecuted, CallPosting, CallFinished:
+	case CallGating, CallAsking, CallChecking, CallCleared, CallRunning, CallDelegated, CallExecuted, CallPosting, CallFinished:
 		return 1
 	case CallWaiting:
 		return 2
@@ -293,7 +293,7 @@ func (c CallState) rank() int {
 func (s *State) busyCalls() int {
 	n := 0
 	for _, c := range s.Calls {
-		if c.State == CallGating || c.State == CallRunning || c.State == CallPosting {
+		if c.State == CallGating || c.State == CallChecking || c.State == CallRunning || c.State == CallPosting {
 			n++
 		}
 	}
@@ -301,14 +301,17 @@ func (s *State) busyCalls() int {
 }
 
 func checkCall(c Call) error {
-	busy := c.State == CallGating || c.State == CallRunning || c.State == CallPosting
+	busy := c.State == CallGating || c.State == CallChecking || c.State == CallRunning || c.State == CallPosting
+	waits := c.State == CallAsking || c.State == CallChecking
+	decision := waits && c.Ask != nil && c.Ask.Kind == ""
 	settled := c.State == CallExecuted || c.State == CallPosting || c.State == CallFinished
 	return first(
 		law((c.Effect != "") == busy, "effect %q", c.Effect),
 		law((c.Out != nil) == settled, "outcome %v", c.Out),
-		law((c.Ask != nil) == (c.State == CallAsking), "approval %v", c.Ask),
-		law(c.Ask == nil || (c.Ask.Timer != "") == (c.Ask.DueMS > 0), "nothing counts the time of approval %v", c.Ask),
-		law(implies(c.State == CallGating || c.State == CallAsking || c.State == CallCleared, c.Gated), "it has no gate"),
+		law((c.Ask != nil) == waits, "waits for %v", c.Ask),
+		law(c.Ask == nil || (c.Ask.Timer != "") == (c.Ask.DueMS > 0), "nothing counts the time of %v", c.Ask),
+		law(c.Ask == nil || (c.Ask.Checking != nil) == (c.State == CallChecking), "checks %v", c.Ask),
+		law(implies(c.State == CallGating || decision || c.State == CallCleared, c.Gated), "it has no gate"),
 		law(implies(c.State == CallExecuted || c.State == CallPosting, c.Posted), "it has no post stage"),
 		law(implies(c.Settle, c.State == CallRunning), "settled while it does not run"),
 		law(c.Seq >= 0, "its tool/call has no seq"))

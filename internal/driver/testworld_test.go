@@ -597,7 +597,7 @@ func (w *world) checkLaws(before State, in Input) {
 			w.failf("status trace %v", w.status)
 		}
 	}
-	if asks := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.State == CallAsking }); asks != (s.Waiting == WaitingApproval) {
+	if asks := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.State == CallAsking }); asks != (s.Waiting == work.WaitApproval) {
 		w.failf("a person is waited for: %t, the last transition said %q", asks, s.Waiting)
 	}
 	w.checkQuiet()
