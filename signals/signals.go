@@ -248,9 +248,11 @@ type Question struct {
 	ID      string   `json:"id"`
 	Text    string   `json:"text"`
 	Header  string   `json:"header,omitempty"`  // a few words
+	Detail  string   `json:"detail,omitempty"`  // what one should know to answer
 	Options []Option `json:"options,omitempty"` // none: free text
 	Multi   bool     `json:"multi,omitempty"`   // more than one option may be chosen
 	Free    bool     `json:"free,omitempty"`    // a text of one's own is taken besides the options
+	Must    bool     `json:"must,omitempty"`    // it cannot be skipped
 }
 
 // An Option may be chosen as an answer.

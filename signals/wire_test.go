@@ -77,7 +77,7 @@ var (
 	rule     = signals.Rule{ID: "rule-1", Tool: "deploy", Digest: strings.Repeat("cd", 32), Args: patterns, UntilMS: 1764500000000, By: "ops"}
 	decision = signals.Decision{RequestID: "r1", ID: "2.1.c2", By: "ops", Reason: "fine", Digest: rule.Digest, Arguments: json.RawMessage(`{"to":"test"}`),
 		Remember: &signals.Remember{Args: patterns, Any: true, UntilMS: 1764500000000}}
-	question = signals.Question{ID: "q1", Text: "Where to?", Header: "target", Options: []signals.Option{{Label: "test", Detail: "the test system"}}, Multi: true, Free: true}
+	question = signals.Question{ID: "q1", Text: "Where to?", Header: "target", Detail: "It is Friday.", Must: true, Options: []signals.Option{{Label: "test", Detail: "the test system"}}, Multi: true, Free: true}
 	answerTo = signals.AnswerTo{ID: "q1", Selected: []string{"test"}, Text: "and soon", Skip: true}
 	deferred = signals.Deferred{ID: "2.1.c2", CallID: "c2", Tool: "deploy", DueMS: 1764500000000, Kind: signals.WaitApproval, Digest: rule.Digest, Reason: "production",
 		Arguments: `{"to":"prod"}`, Blob: send.Body, Questions: json.RawMessage(`[]`), Checking: true}

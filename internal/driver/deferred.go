@@ -56,7 +56,7 @@ func (c *Call) awaited() string {
 // asking is the call that waits as which says.
 func (d *Driver) asking(which func(*Wait) bool) *Call {
 	for i := range d.state.Calls {
-		if c := &d.state.Calls[i]; (c.State == CallAsking || c.State == CallChecking) && which(c.Ask) {
+		if c := &d.state.Calls[i]; c.waits() && which(c.Ask) {
 			return c
 		}
 	}
@@ -137,8 +137,8 @@ func (d *Driver) onChecked(c *Call, out work.ToolOut) {
 
 // uncheckedAnswer lets the call wait on if nobody could look at what was said.
 func (d *Driver) uncheckedAnswer(c *Call, why string) {
-	d.onChecked(c, work.ToolOut{Verdict: work.Deny, Reason: "it could not be checked: " + why})
 	c.Effect = ""
+	d.onChecked(c, work.ToolOut{Verdict: work.Deny, Reason: "it could not be checked: " + why})
 }
 
 // answered logs what ended a wait for answers or for a program's result, which itself is in the tool/result.
@@ -190,22 +190,17 @@ func noAnswer(c *Call) work.ToolOut {
 // abandonWait ends a wait because no call may go on any more; out is what the call comes to if nobody had decided whether
 // it may run.
 func (d *Driver) abandonWait(c *Call, out work.ToolOut) {
-	switch c.Ask.Kind {
-	case "":
+	switch {
+	case c.Ask.Kind == "":
 		d.decided(c, verdict{outcome: cancelled})
-	case work.WaitClient:
-		d.unanswered(c, cancelled)
+		d.finish(c, out)
+		return
+	case d.state.Cancelled != nil:
 		out = afterCancel(work.ToolOut{})
-		if d.state.Cancelled == nil {
-			out = unknownOutcome()
-		}
-	default:
-		d.unanswered(c, cancelled)
-		out = afterCancel(work.ToolOut{})
-		if d.state.Cancelled == nil {
-			out = noAnswer(c)
-		}
+	case c.Ask.Kind == work.WaitClient: // its program may have begun
+		out = unknownOutcome()
 	}
+	d.unanswered(c, cancelled)
 	d.finish(c, out)
 }
 
