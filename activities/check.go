@@ -17,6 +17,8 @@ func (c *call) check(ctx context.Context) (work.ToolOut, error) {
 	switch c.in.Said.Kind {
 	case work.WaitQuestion:
 		return c.checkAnswers(ctx)
+	case work.WaitClient:
+		return c.checkResult(ctx)
 	default:
 		return unfitting(fmt.Errorf("this worker cannot check %q", c.in.Said.Kind)), nil
 	}

@@ -119,6 +119,8 @@ type Create struct {
 	Queue    string            `json:"queue,omitempty"`    // task queue of its activities; the agent's own if empty
 	Metadata map[string]string `json:"metadata,omitempty"` // for people and programs; the model does not see it
 
+	ClientTools []ClientTool `json:"clientTools,omitempty"` // that programs of the caller's run
+
 	Resume *Resume `json:"resume,omitempty"` // of a session whose workflow is gone
 	Fork   *Fork   `json:"fork,omitempty"`   // of another session's log
 }
@@ -136,6 +138,16 @@ type Section struct {
 type ToolFilter struct {
 	Allow []string `json:"allow,omitzero"` // null or absent: all of them; empty: none
 	Deny  []string `json:"deny,omitempty"` // taken away from those
+}
+
+// A ClientTool is offered to the model beside the tools of the definition. A call of it waits until a program of the
+// caller's gives its result: act `result`.
+type ClientTool struct {
+	Name        string          `json:"name"` // none of the definition's
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema of an object; absent: no arguments
+	TimeoutMS   int64           `json:"timeoutMs,omitempty"`  // how long a result is waited for; 0 means 24 hours
+	Parallel    bool            `json:"parallel,omitempty"`   // calls may wait beside others
 }
 
 // Resume asks for a new incarnation of the session of the workflow's own id. See spec §7.1.
@@ -327,6 +339,7 @@ type Configure struct {
 	Tools           Change[ToolFilter]                 `json:"tools,omitzero"`
 	Queue           Change[string]                     `json:"queue,omitzero"`
 	Metadata        Change[map[string]*string]         `json:"metadata,omitzero"`
+	ClientTools     Change[[]ClientTool]               `json:"clientTools,omitzero"`
 }
 
 // Batch applies several acts before the agent goes on.

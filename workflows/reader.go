@@ -239,6 +239,9 @@ func SpecOf(c signals.Create) work.Spec {
 	for _, section := range c.Sections {
 		s.Sections = append(s.Sections, work.Section(section))
 	}
+	for _, tool := range c.ClientTools {
+		s.ClientTools = append(s.ClientTools, work.ClientTool(tool))
+	}
 	if c.Tools != nil {
 		f := work.ToolFilter(*c.Tools)
 		s.Tools = &f

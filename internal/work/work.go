@@ -79,6 +79,16 @@ type Spec struct {
 	Tools           *ToolFilter       `json:"tools,omitempty"`
 	Queue           string            `json:"queue,omitempty"`
 	Metadata        map[string]string `json:"metadata,omitempty"`
+	ClientTools     []ClientTool      `json:"clientTools,omitempty"`
+}
+
+// A ClientTool is one that programs of the caller's run. See architecture A3.7.
+type ClientTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema; nil: no arguments
+	TimeoutMS   int64           `json:"timeoutMs,omitempty"`  // 0 means a day
+	Parallel    bool            `json:"parallel,omitempty"`
 }
 
 // A Section is a part of the system prompt that belongs to one agent. See spec §8.1.
