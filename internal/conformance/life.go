@@ -189,6 +189,7 @@ func (r *run) deliver(ctx context.Context, o agents.CreateOptions) birth {
 	if o.ID = r.id; o.Definition == "" {
 		o.Definition = definitionName
 	}
+	o.ClientTools = r.clientTools
 	a, err := r.site.client.Create(short, o)
 	if err != nil {
 		return birth{err: err}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/everturn/everturn/signals"
@@ -46,7 +47,7 @@ func parseAnswer(_ *setup, w *words) (act, error) {
 	}, nil
 }
 
-// parseGive reads `give CALL text "…"|value JSON|content JSON|error "…"`: a program gives the result of the call.
+// parseGive reads `give CALL text "…"|long N|value JSON|content JSON|error "…"`: a program gives the result of the call.
 func parseGive(_ *setup, w *words) (act, error) {
 	call, err := w.bare("the id of a call")
 	if err != nil {
@@ -59,6 +60,10 @@ func parseGive(_ *setup, w *words) (act, error) {
 	case w.take("error"):
 		given.IsError = true
 		given.Text, err = w.text("what went wrong")
+	case w.take("long"):
+		var n int
+		n, err = w.number("the number of bytes")
+		given.Text = strings.Repeat("x", n)
 	case w.take("value"):
 		given.Value, err = w.value("the value")
 	case w.take("content"):
@@ -67,7 +72,7 @@ func parseGive(_ *setup, w *words) (act, error) {
 			err = json.Unmarshal(raw, &given.Content)
 		}
 	default:
-		err = errors.New("want text, value, content or error")
+		err = errors.New("want text, long, value, content or error")
 	}
 	return func(ctx context.Context, r *run) outcome {
 		return r.tell(ctx, call, ".result", signals.GiveResult, func(id string) any {

@@ -52,7 +52,7 @@ func TestAWrongScenarioOfPeopleFails(t *testing.T) {
 		})
 	}
 	for act, want := range map[string]string{
-		"clock pass": "a duration is missing", `give c1 "x"`: "want text, value, content or error", "answer c1 {}": "cannot unmarshal object",
+		"clock pass": "a duration is missing", `give c1 "x"`: "want text, long, value, content or error", "answer c1 {}": "cannot unmarshal object",
 	} {
 		_, err := Parse("f.txt", "# C-900  x\n> "+act+"\n  nothing\n")
 		require.ErrorContains(t, err, want)
