@@ -83,6 +83,8 @@ func (c *call) stage(ctx context.Context) (work.ToolOut, error) {
 		return c.gate(ctx)
 	case work.ToolPost:
 		return c.post(ctx)
+	case work.ToolCheck:
+		return c.check(ctx)
 	case work.ToolCollect:
 		out, err := c.collect(ctx)
 		if err != nil {

@@ -366,7 +366,7 @@ func (a *Agent) news(ctx context.Context) <-chan struct{} {
 
 func isNews(f stream.Frame) bool {
 	switch f.Name {
-	case "agent/status", "agent/created", "agent/disposed":
+	case "agent/status", "agent/created", "agent/disposed", "client/called":
 		return true
 	case "session/event":
 		var event struct {

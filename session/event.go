@@ -248,7 +248,7 @@ type CancelRequested struct {
 }
 
 // Feature is a log-only event owned by a feature outside the core: todo/write, compaction/*, approval/*, question/*,
-// session/title. Data is the feature's JSON object.
+// client/*, plan/*, session/title. Data is the feature's JSON object.
 type Feature struct {
 	Kind string
 	Data json.RawMessage

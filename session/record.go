@@ -225,7 +225,7 @@ func isFeature(kind string) bool {
 	case "todo/write", "session/title":
 		return true
 	}
-	for _, prefix := range []string{"compaction/", "approval/", "question/"} {
+	for _, prefix := range []string{"compaction/", "approval/", "question/", "client/", "plan/"} {
 		if strings.HasPrefix(kind, prefix) {
 			return true
 		}

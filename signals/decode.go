@@ -214,21 +214,6 @@ func DecodeClear(raw []byte) (Clear, error) { return decode[Clear](InboxClear, r
 // DecodeRoll reads the payload of roll.
 func DecodeRoll(raw []byte) (Roll, error) { return decode[Roll](RollAct, raw) }
 
-// DecodeDecision reads the payload of approve and deny: an object, or just the id as a JSON string.
-func DecodeDecision(act string, raw []byte) (Decision, error) {
-	var d Decision
-	var err error
-	if t := bytes.TrimSpace(raw); len(t) > 0 && t[0] == '"' {
-		d.ID, err = decode[string](act, raw)
-	} else {
-		d, err = decode[Decision](act, raw)
-	}
-	if err == nil && d.ID == "" {
-		err = fmt.Errorf("%s: id is missing", act)
-	}
-	return d, err
-}
-
 // DecodeMaintain reads the payload of maintain: an object, or just the task as a JSON string.
 func DecodeMaintain(raw []byte) (Maintain, error) {
 	var m Maintain

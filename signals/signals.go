@@ -34,6 +34,9 @@ const (
 	BatchActs    = "batch"         // payload Batch
 	Approve      = "approve"       // payload Decision: let a waiting call run
 	DenyCall     = "deny"          // payload Decision: refuse it
+	AnswerAsked  = "answer"        // payload Answers: answer the questions of a call
+	GiveResult   = "result"        // payload CallResult: of a call that a program of the caller's runs
+	SetPolicy    = "policy"        // payload Policy: who is asked about calls from now on
 	MaintainAct  = "maintain"      // payload Maintain: run a named task, from idle only
 	SpawnChild   = "spawn"         // payload Spawn: start a child agent
 	ConfigureAct = "configure"     // payload Configure: change the recorded data, from the next turn on
@@ -45,7 +48,7 @@ const (
 const ChildSays = "child"
 
 // Acts lists the acts in a fixed order.
-var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs, Approve, DenyCall, MaintainAct, SpawnChild, ConfigureAct, RollAct}
+var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs, Approve, DenyCall, AnswerAsked, GiveResult, SetPolicy, MaintainAct, SpawnChild, ConfigureAct, RollAct}
 
 // The queries. [QueryWhenIdle] is also an update.
 const (
@@ -63,6 +66,21 @@ const (
 	AttrTurn       = "AgentTurn"
 	AttrParent     = "AgentParent"
 	AttrWaiting    = "AgentWaiting"
+)
+
+// What an agent waits for outside: the values of [AttrWaiting] and of Deferred.Kind.
+const (
+	WaitApproval = "approval" // a person decides whether a call may run
+	WaitQuestion = "question" // people answer
+	WaitClient   = "client"   // a program of the caller's runs a call
+)
+
+// The policies: what becomes of a call that must be asked about.
+const (
+	PolicyAsk       = "ask"        // a person decides, unless a remembered rule lets it run
+	PolicyAllowList = "allow-list" // the same, and the rules of the definition count too
+	PolicyNever     = "never"      // nobody is asked: it is denied
+	PolicyAlways    = "always"     // nobody is asked: it runs
 )
 
 // MemoMetadata is the field of a workflow's memo that holds the recorded metadata of its agent, an object of strings.
@@ -101,6 +119,8 @@ type Create struct {
 	Queue    string            `json:"queue,omitempty"`    // task queue of its activities; the agent's own if empty
 	Metadata map[string]string `json:"metadata,omitempty"` // for people and programs; the model does not see it
 
+	ClientTools []ClientTool `json:"clientTools,omitempty"` // that programs of the caller's run
+
 	Resume *Resume `json:"resume,omitempty"` // of a session whose workflow is gone
 	Fork   *Fork   `json:"fork,omitempty"`   // of another session's log
 }
@@ -118,6 +138,16 @@ type Section struct {
 type ToolFilter struct {
 	Allow []string `json:"allow,omitzero"` // null or absent: all of them; empty: none
 	Deny  []string `json:"deny,omitempty"` // taken away from those
+}
+
+// A ClientTool is offered to the model beside the tools of the definition. A call of it waits until a program of the
+// caller's gives its result: act `result`.
+type ClientTool struct {
+	Name        string          `json:"name"` // none of the definition's
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema of an object; absent: no arguments
+	TimeoutMS   int64           `json:"timeoutMs,omitempty"`  // how long a result is waited for; 0 means 24 hours
+	Parallel    bool            `json:"parallel,omitempty"`   // calls may wait beside others
 }
 
 // Resume asks for a new incarnation of the session of the workflow's own id. See spec §7.1.
@@ -191,6 +221,84 @@ type Decision struct {
 	ID        string `json:"id"` // of the approval, see State.Deferred
 	By        string `json:"by,omitempty"`
 	Reason    string `json:"reason,omitempty"`
+
+	Digest    string          `json:"digest,omitempty"`    // what was looked at, see Deferred: refused if it is another call by now
+	Arguments json.RawMessage `json:"arguments,omitempty"` // approve: an object in the place of the model's
+	Remember  *Remember       `json:"remember,omitempty"`  // approve: let such calls run from now on
+}
+
+// Remember says which calls of the tool need no more decision. Without Args and Any it is the very same call.
+type Remember struct {
+	Args    Patterns `json:"args,omitempty"`    // by name of the argument: `*` stands for any text
+	Any     bool     `json:"any,omitempty"`     // any call of the tool
+	UntilMS int64    `json:"untilMs,omitempty"` // Unix ms; 0 means without end
+}
+
+// A Rule lets calls of a tool run without asking. Without Digest and Args it is any call of the tool.
+type Rule struct {
+	ID      string   `json:"id,omitempty"` // given by the agent; a rule is revoked by it
+	Tool    string   `json:"tool"`
+	Digest  string   `json:"digest,omitempty"`
+	Args    Patterns `json:"args,omitempty"`
+	UntilMS int64    `json:"untilMs,omitempty"`
+	By      string   `json:"by,omitempty"`
+}
+
+// Policy switches what becomes of calls that must be asked about, gives rules and takes rules away; what is absent stays as
+// it is. Calls that wait are judged anew.
+type Policy struct {
+	RequestID string   `json:"requestId,omitempty"`
+	Mode      string   `json:"mode,omitempty"`
+	Allow     []Rule   `json:"allow,omitempty"`
+	Revoke    []string `json:"revoke,omitempty"` // ids of rules
+	By        string   `json:"by,omitempty"`
+	Reason    string   `json:"reason,omitempty"`
+}
+
+// A Question is asked by a call, see tool ask_user.
+type Question struct {
+	ID      string   `json:"id"`
+	Text    string   `json:"text"`
+	Header  string   `json:"header,omitempty"`  // a few words
+	Detail  string   `json:"detail,omitempty"`  // what one should know to answer
+	Options []Option `json:"options,omitempty"` // none: free text
+	Multi   bool     `json:"multi,omitempty"`   // more than one option may be chosen
+	Free    bool     `json:"free,omitempty"`    // a text of one's own is taken besides the options
+	Must    bool     `json:"must,omitempty"`    // it cannot be skipped
+}
+
+// An Option may be chosen as an answer.
+type Option struct {
+	Label  string `json:"label"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// An AnswerTo answers one question: with labels of options, a text, both, or by skipping it.
+type AnswerTo struct {
+	ID       string   `json:"id,omitempty"` // of the question; may be left out if there is only one
+	Selected []string `json:"selected,omitempty"`
+	Text     string   `json:"text,omitempty"`
+	Skip     bool     `json:"skip,omitempty"`
+}
+
+// Answers answers the questions of a call.
+type Answers struct {
+	RequestID string     `json:"requestId,omitempty"`
+	ID        string     `json:"id"` // see State.Deferred
+	Answers   []AnswerTo `json:"answers,omitempty"`
+	By        string     `json:"by,omitempty"`
+}
+
+// CallResult is the result of a call that a program of the caller's ran. One of Text, Value, Content and Body is set.
+type CallResult struct {
+	RequestID string            `json:"requestId,omitempty"`
+	ID        string            `json:"id"` // see State.Deferred
+	Text      string            `json:"text,omitempty"`
+	Value     json.RawMessage   `json:"value,omitempty"` // shown to the model as JSON
+	Content   session.Content   `json:"content,omitempty"`
+	Body      *session.Artifact `json:"body,omitempty"`    // content that was stored before
+	IsError   bool              `json:"isError,omitempty"` // the call failed; the model reads why
+	By        string            `json:"by,omitempty"`
 }
 
 // Maintain runs a named maintenance task while the agent is idle. See spec §3.6.
@@ -231,6 +339,7 @@ type Configure struct {
 	Tools           Change[ToolFilter]                 `json:"tools,omitzero"`
 	Queue           Change[string]                     `json:"queue,omitzero"`
 	Metadata        Change[map[string]*string]         `json:"metadata,omitzero"`
+	ClientTools     Change[[]ClientTool]               `json:"clientTools,omitzero"`
 }
 
 // Batch applies several acts before the agent goes on.
@@ -256,7 +365,7 @@ type Receipt struct {
 	Revision    int64       `json:"revision"`        // of the inbox
 	Seq         *int64      `json:"seq,omitempty"`   // of the insert event, if it is known already
 	Found       *bool       `json:"found,omitempty"` // inbox.remove, inbox.replace: it was still pending
-	Code        string      `json:"code,omitempty"`  // refused: INBOX_FULL DUPLICATE_ID INVALID CLOSED TOO_LARGE STORE BUSY UNKNOWN_TASK UNKNOWN_CALL INVALID_SPEC
+	Code        string      `json:"code,omitempty"`  // refused: INBOX_FULL DUPLICATE_ID INVALID CLOSED TOO_LARGE STORE BUSY UNKNOWN_TASK UNKNOWN_CALL STALE INVALID_SPEC
 	Message     string      `json:"message,omitempty"`
 	Receipts    []Receipt   `json:"receipts,omitempty"` // batch: one per act
 
@@ -307,6 +416,7 @@ type State struct {
 	Rules          int               `json:"rules"`
 	Manifest       string            `json:"manifest,omitempty"` // digest
 	LastError      *session.Failure  `json:"lastError,omitempty"`
+	Approvals      *Approvals        `json:"approvals,omitempty"`
 }
 
 // A Pending message waits in the inbox.
@@ -323,12 +433,26 @@ type CallState struct {
 	State string `json:"state"` // waiting, running, finished, committed
 }
 
-// A Deferred call waits for a person: answer it with approve or deny.
+// A Deferred call waits for somebody outside. By Kind it is answered with approve or deny, answer, or result.
 type Deferred struct {
-	ID     string `json:"id"` // what a decision names
+	ID     string `json:"id"` // what that act names
 	CallID string `json:"callId"`
 	Tool   string `json:"tool"`
 	DueMS  int64  `json:"dueMs,omitempty"` // Unix ms; 0 means without end
+
+	Kind      string            `json:"kind,omitempty"`      // empty from workers of before: an approval
+	Digest    string            `json:"digest,omitempty"`    // of the tool and its arguments
+	Reason    string            `json:"reason,omitempty"`    // why it is asked, shortened
+	Arguments string            `json:"arguments,omitempty"` // the model's raw text, if it is short
+	Blob      *session.Artifact `json:"blob,omitempty"`      // else
+	Questions json.RawMessage   `json:"questions,omitempty"` // a list of Question
+	Checking  bool              `json:"checking,omitempty"`  // somebody's answer is being checked
+}
+
+// Approvals is the policy in force.
+type Approvals struct {
+	Policy string `json:"policy"`
+	Rules  []Rule `json:"rules,omitempty"` // remembered
 }
 
 // A Maintenance is a maintenance task that runs or ran.

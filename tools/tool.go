@@ -68,6 +68,14 @@ type Result struct {
 	// Delegate hands the call to a child agent: its answer is the call's, and nothing else of this result counts. The call
 	// waits without a worker, over restarts.
 	Delegate *Child
+
+	// Ask hands the call to people: what they answer is the call's result, and nothing else of this one counts. The call
+	// waits without a worker, over restarts.
+	Ask *Questions
+
+	// Outside hands the call to a program outside of the workers: the result that it gives is the call's, and nothing else
+	// of this one counts. The call waits without a worker, over restarts.
+	Outside *Outside
 }
 
 // ResultOf shapes what a tool answered: text as it is, a [Result] or content as it is, anything else as JSON text. An

@@ -48,6 +48,12 @@ func Decode(act string, raw []byte) (any, error) {
 		return signals.DecodeBatch(raw)
 	case signals.Approve, signals.DenyCall:
 		return signals.DecodeDecision(act, raw)
+	case signals.AnswerAsked:
+		return signals.DecodeAnswers(raw)
+	case signals.GiveResult:
+		return signals.DecodeResult(raw)
+	case signals.SetPolicy:
+		return signals.DecodePolicy(raw)
 	case signals.MaintainAct:
 		return signals.DecodeMaintain(raw)
 	case signals.SpawnChild:
@@ -84,7 +90,13 @@ func (r Reader) Input(act string, raw json.RawMessage, ref string) (driver.Input
 	case signals.Clear:
 		return driver.Cleared{Ref: ref, Request: p.RequestID}, nil
 	case signals.Decision:
-		return driver.Decided{Ref: ref, Request: p.RequestID, ID: p.ID, Grant: act == signals.Approve, By: p.By, Reason: p.Reason}, nil
+		return decided(act, ref, p), nil
+	case signals.Answers:
+		return answered(ref, p)
+	case signals.CallResult:
+		return r.result(ref, p)
+	case signals.Policy:
+		return policyAsked(ref, p), nil
 	case signals.Spawn:
 		return r.spawned(ref, p)
 	case signals.ChildNews:
@@ -226,6 +238,9 @@ func SpecOf(c signals.Create) work.Spec {
 		MaxTokens: c.MaxTokens, CWD: c.CWD, Parent: c.Parent, Params: c.Params, Queue: c.Queue, Metadata: c.Metadata}
 	for _, section := range c.Sections {
 		s.Sections = append(s.Sections, work.Section(section))
+	}
+	for _, tool := range c.ClientTools {
+		s.ClientTools = append(s.ClientTools, work.ClientTool(tool))
 	}
 	if c.Tools != nil {
 		f := work.ToolFilter(*c.Tools)

@@ -21,7 +21,7 @@ func View(s *driver.State) signals.State {
 		Attempt: s.Attempt, Phase: string(s.Phase), Cancel: s.Cancelled, WaitingFor: waitingFor(s), Inbox: inbox(s), Calls: calls(s),
 		Deferred: deferred(s), Children: children(s), Maintenance: maintenance(s), Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
 		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError,
-		Spec: s.Spec, Queue: s.Queue, Metadata: Metadata(s.Metadata), Changing: s.Change != nil || len(s.Configures) > 0,
+		Spec: s.Spec, Queue: s.Queue, Metadata: Metadata(s.Metadata), Changing: s.Change != nil || len(s.Configures) > 0, Approvals: approvals(s),
 	}
 }
 
@@ -94,7 +94,7 @@ func unless(unknown bool, text string) string {
 	return text
 }
 
-// waitingForCalls says which tools run and which calls wait for a person.
+// waitingForCalls says which tools run and which calls wait for somebody.
 func waitingForCalls(s *driver.State) string {
 	var parts []string
 	if names := runningTools(s); len(names) > 0 {
@@ -106,7 +106,7 @@ func waitingForCalls(s *driver.State) string {
 		}
 	}
 	for _, d := range deferred(s) {
-		parts = append(parts, fmt.Sprintf("approval of %s (signal `approve` or `deny` with `%q`)", d.Tool, d.ID))
+		parts = append(parts, sayDeferred(d))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -123,17 +123,6 @@ func children(s *driver.State) []string {
 	out := []string{}
 	for _, c := range s.Children {
 		out = append(out, c.ID)
-	}
-	return out
-}
-
-// deferred are the calls that wait for a person.
-func deferred(s *driver.State) []signals.Deferred {
-	out := []signals.Deferred{}
-	for _, c := range s.Calls {
-		if c.State == driver.CallAsking {
-			out = append(out, signals.Deferred{ID: c.Ask.ID, CallID: c.ID, Tool: c.Name, DueMS: c.Ask.DueMS})
-		}
 	}
 	return out
 }

@@ -74,7 +74,7 @@ func TestWhatAnAgentWaitsFor(t *testing.T) {
 		"the store, to flush the log, since 2031-05-06T07:08:09Z: connection refused": {Phase: driver.Idle, Log: driver.Log{Broken: "connection refused", Since: at}},
 		"the store, to flush the log: connection refused":                             {Phase: driver.Idle, Log: driver.Log{Broken: "connection refused"}},
 		"tools: shell; approval of mail (signal `approve` or `deny` with `\"ask-1\"`)": {Phase: driver.Tools, Calls: []driver.Call{
-			{Call: work.Call{Name: "shell"}, State: driver.CallRunning}, {Call: work.Call{Name: "mail"}, State: driver.CallAsking, Ask: &driver.Approval{ID: "ask-1"}}}},
+			{Call: work.Call{Name: "shell"}, State: driver.CallRunning}, {Call: work.Call{Name: "mail"}, State: driver.CallAsking, Ask: &driver.Wait{ID: "ask-1"}}}},
 	} {
 		require.Equal(t, want, View(&s).WaitingFor)
 	}

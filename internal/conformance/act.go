@@ -60,6 +60,8 @@ var acts = map[string]func(s *setup, w *words) (act, error){
 	"approve":        parseDecision(true),
 	"deny":           parseDecision(false),
 	"approvals":      parseApprovals,
+	"answer":         parseAnswer,
+	"give":           parseGive,
 	"maintain":       parseMaintain,
 	"maintained":     parseMaintained,
 	"set":            parseSet,

@@ -58,6 +58,7 @@ var watches = map[string]func(args []string, value string) (*watch, error){
 	"listed":       parseListed(false),
 	"roots":        parseListed(true),
 	"calls":        parseCalls,
+	"deferred":     parseDeferred,
 	"owns":         parseOwned,
 	"ended":        parseEnds,
 	"result":       parseResult,

@@ -87,6 +87,10 @@ func (d *Driver) apply(in Input) {
 		d.onTimer(in)
 	case Decided: // §4.8, pipeline 2
 		d.onDecided(in)
+	case Answered:
+		d.onAnswered(in)
+	case PolicyAsked:
+		d.onPolicy(in)
 	case MaintainAsked: // §3.6
 		d.onMaintainAsked(in)
 	case MaintainDone:
@@ -230,7 +234,7 @@ func (d *Driver) onBatch(in Batch) {
 // isAct reports whether an input is something a caller asks for, and not an answer or another batch.
 func isAct(in Input) bool {
 	switch in.(type) {
-	case Sent, Removed, Replaced, Cleared, CancelAsked, DisposeAsked, Decided:
+	case Sent, Removed, Replaced, Cleared, CancelAsked, DisposeAsked, Decided, Answered, PolicyAsked:
 		return true
 	default:
 		return false

@@ -147,7 +147,8 @@ const (
 	RefusedStore       = "STORE"
 	RefusedBusy        = "BUSY"         // maintain: there is active work
 	RefusedUnknownTask = "UNKNOWN_TASK" // maintain
-	RefusedUnknownCall = "UNKNOWN_CALL" // approve, deny: nothing of that id waits for a decision
+	RefusedUnknownCall = "UNKNOWN_CALL" // approve, deny, answer, result: nothing of that id waits for it
+	RefusedStale       = "STALE"        // approve, deny: about other arguments than those that wait
 )
 
 // Notify tells listeners; a hint that costs nothing. What was logged is told as session/event, among the other
@@ -162,16 +163,13 @@ type Transition struct {
 	Status  string
 	Turn    int
 	Model   string
-	Waiting string // WaitingApproval, or empty
+	Waiting string // work.WaitApproval, work.WaitQuestion, work.WaitClient, or empty
 }
 
 // Recorded says that other recorded data is in force; listings show its metadata.
 type Recorded struct {
 	Metadata json.RawMessage // an object of strings; empty: none
 }
-
-// WaitingApproval says that a call waits for a person's decision.
-const WaitingApproval = "approval"
 
 // Rollover says that the state may move to a new run. It holds as long as [State].Rolling does: an input that comes first
 // may end the moment, and Rollover is said again at the next one.

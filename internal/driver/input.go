@@ -9,7 +9,7 @@ import (
 
 // An Input is something that happened: [Sent], [Removed], [Replaced], [Cleared], [CancelAsked], [DisposeAsked],
 // [Batch], [Born], [StepDone], [StepLost], [ToolDone], [ToolLost], [Persisted], [PersistFailed], [TimerFired],
-// [RollAsked], [Resumed], [Reset], [Decided], [MaintainAsked], [MaintainDone], [MaintainLost], [HookDone], [HookLost],
+// [RollAsked], [Resumed], [Reset], [Decided], [Answered], [PolicyAsked], [MaintainAsked], [MaintainDone], [MaintainLost], [HookDone], [HookLost],
 // [SpawnAsked], [ChildStarted], [ChildFailed], [ChildTold], [ChildClosed], [ChildSeen], [ConfigureAsked],
 // [ConfigureDone], [ConfigureLost]. The set is closed.
 //
@@ -189,6 +189,26 @@ type Decided struct {
 	ID           string // of the approval
 	Grant        bool
 	By, Reason   string
+
+	Digest    string          // what it is about; empty: whatever waits under the id
+	Arguments json.RawMessage // grant: in the place of the model's, an object. See architecture D20
+	Remember  *work.Rule      // grant: let such calls run from now on; the tool is the call's, and so is the digest if it is [SameCall]
+}
+
+// Answered is what people answer to the questions of a call, or what a program of the caller's gives as its result.
+type Answered struct {
+	Ref, Request string
+	ID, By       string
+	Said         work.Said
+}
+
+// PolicyAsked asks for another policy about calls that must be asked about. What is empty stays as it is.
+type PolicyAsked struct {
+	Ref, Request string
+	Mode         string
+	Allow        []work.Rule // to be remembered; their ids are given
+	Revoke       []string    // ids of remembered rules
+	By, Reason   string
 }
 
 // MaintainAsked asks for a named maintenance task. See spec §3.6.
@@ -245,6 +265,8 @@ func (ConfigureAsked) isInput() {}
 func (ConfigureDone) isInput()  {}
 func (ConfigureLost) isInput()  {}
 func (Decided) isInput()        {}
+func (Answered) isInput()       {}
+func (PolicyAsked) isInput()    {}
 func (MaintainAsked) isInput()  {}
 func (MaintainDone) isInput()   {}
 func (MaintainLost) isInput()   {}

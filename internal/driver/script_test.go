@@ -26,7 +26,8 @@ import (
 //	     (a call may have marks: * parallel, ? gated, + posted)
 //	gate ID allow|deny|fault|ask|nothing [deadline=MS] [acts=…] [exclusive=c2]
 //	tool|post ID ok|error CODE|failed [ctx=a,b] [concludes] [acts=…] [exclusive=c2] [alone] [skip] [projection]
-//	     [delegate=ID [keep] [deadline=MS]]
+//	     [delegate=ID [keep] [deadline=MS]] [defer=question|client [deadline=MS]]
+//	answer|give WAIT [req=R] [text=N] [failed], check ID ok|error CODE|deny …: somebody outside says it, a worker judges it
 //	grant|deny APPROVAL [req=R], maintain TASK [req=R] [args=N]
 //	configure PATCH [req=R], configured SPEC [rerouted], configured refused
 //	hook ok|fail CODE [acts=…], task ok|fail CODE [writes=N] [acts=…]
@@ -299,7 +300,7 @@ func (w *world) act(line string) {
 	switch a.at(0) {
 	case "step":
 		w.stepDone(w.parseAnswer(a))
-	case "tool", "gate", "post":
+	case "tool", "gate", "post", "check":
 		w.stageDone(a)
 	case "hook":
 		out := work.HookOut{Acts: parseActs(a.list("acts")), Worker: work.Worker{Rules: 1}}
@@ -391,6 +392,12 @@ func (w *world) input(a words, ref string) Input {
 		return DisposeAsked{Ref: ref, Request: req, Native: a.has("native"), Bond: a.opts["bond"]}
 	case "grant", "deny":
 		return Decided{Ref: ref, Request: req, ID: a.at(1), Grant: a.at(0) == "grant", By: "somebody", Reason: a.at(2)}
+	case "answer", "give":
+		said := work.Said{Kind: work.WaitQuestion, Answers: json.RawMessage(`[{"text":"` + strings.Repeat("x", a.num("text")) + `"}]`)}
+		if a.at(0) == "give" {
+			said = work.Said{Kind: work.WaitClient, Content: session.TextContent(strings.Repeat("x", a.num("text"))), IsError: a.has("failed")}
+		}
+		return Answered{Ref: ref, Request: req, ID: a.at(1), By: "somebody", Said: said}
 	case "configure":
 		return ConfigureAsked{Ref: ref, Request: req, Patch: json.RawMessage(a.at(1))}
 	case "maintain":
@@ -511,11 +518,22 @@ func parseTool(a words) work.ToolOut {
 func (w *world) stageDone(a words) {
 	w.t.Helper()
 	mode := w.tool(a.at(1)).effect.(StartTool).In.Mode
-	want := map[string][]string{"gate": {work.ToolGate}, "tool": {work.ToolRun, work.ToolSettle, work.ToolCollect}, "post": {work.ToolPost}}
+	want := map[string][]string{"gate": {work.ToolGate}, "tool": {work.ToolRun, work.ToolSettle, work.ToolCollect}, "post": {work.ToolPost}, "check": {work.ToolCheck}}
 	require.Contains(w.t, want[a.at(0)], mode, w.showPath())
 	out := parseTool(a)
 	if id := a.opts["delegate"]; id != "" {
 		out = work.ToolOut{Delegate: &work.Spawn{ID: id, Create: json.RawMessage(`{}`), Keep: a.has("keep")}, DeadlineMS: int64(a.num("deadline"))}
+	}
+	if kind := a.opts["defer"]; kind != "" {
+		out = work.ToolOut{Defer: &work.Deferral{Kind: kind}, DeadlineMS: int64(a.num("deadline"))}
+		if kind == work.WaitQuestion {
+			out.Defer.Questions = json.RawMessage(`[{"id":"q"}]`)
+		}
+	}
+	if a.at(0) == "check" {
+		if out.Verdict = work.Allow; a.at(2) == "deny" {
+			out = work.ToolOut{Verdict: work.Deny, Reason: "it does not fit"}
+		}
 	}
 	if a.at(0) == "gate" {
 		out.Verdict, out.Content, out.DeadlineMS = a.at(2), nil, int64(a.num("deadline"))

@@ -276,10 +276,15 @@ func failureOf(f *session.Failure) *session.Failure {
 }
 
 // clip makes a text from outside fit for the log: valid, and not longer than what is kept inline.
-func clip(text string) string {
+func clip(text string) string { return clipTo(text, work.InlineLimit) }
+
+// gist is a text as the state keeps it for people to see.
+func gist(text string) string { return clipTo(text, 200) }
+
+func clipTo(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= work.InlineLimit {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:work.InlineLimit], "") + "…"
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }

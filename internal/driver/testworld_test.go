@@ -430,6 +430,9 @@ func (w *world) cancelEffect(id string) {
 				w.failf("%s is cancelled twice", id)
 			}
 			r.cancelled = true
+			if t, ok := r.effect.(StartTool); ok && t.In.Mode == work.ToolCheck { // nobody waits for it any more
+				w.drop(r)
+			}
 			return
 		}
 	}
@@ -597,8 +600,8 @@ func (w *world) checkLaws(before State, in Input) {
 			w.failf("status trace %v", w.status)
 		}
 	}
-	if asks := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.State == CallAsking }); asks != (s.Waiting == WaitingApproval) {
-		w.failf("a person is waited for: %t, the last transition said %q", asks, s.Waiting)
+	if asks := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.Ask != nil }); asks != (s.Waiting != "") {
+		w.failf("somebody is waited for: %t, the last transition said %q", asks, s.Waiting)
 	}
 	w.checkQuiet()
 	w.checkWake(before.Status(), in, before.Phase == Maintaining)
