@@ -26,17 +26,17 @@ func (d *Driver) afterGate(c *Call, out work.ToolOut) {
 	}
 }
 
-// ask waits for a person, unless the policy knows the answer.
+// ask waits for a person, unless the policy knows the answer; either way it is logged.
 func (d *Driver) ask(c *Call, out work.ToolOut) {
 	s := d.state
 	c.Ask = &Wait{ID: fmt.Sprintf("%d.%d.%s", s.Turn, s.Step, c.ID), Digest: out.Digest, Reason: gist(out.Reason)}
+	d.feature("approval/asked", c.asked(map[string]any{"turn": s.Turn, "step": s.Step, "callId": c.ID, "id": c.Ask.ID,
+		"reason": clip(out.Reason), "deadlineMs": out.DeadlineMS}))
 	if v := d.judge(c); v.outcome != "" {
 		d.settle(c, v)
 		return
 	}
 	d.await(c, out.DeadlineMS)
-	d.feature("approval/asked", c.asked(map[string]any{"turn": s.Turn, "step": s.Step, "callId": c.ID, "id": c.Ask.ID,
-		"reason": clip(out.Reason), "deadlineMs": out.DeadlineMS}))
 	d.notify("approval/asked", map[string]any{"id": c.Ask.ID, "tool": c.Name, "reason": clip(out.Reason)})
 }
 
@@ -145,7 +145,7 @@ func (d *Driver) decided(c *Call, v verdict) {
 	d.stopWaiting(c)
 	data := map[string]any{"id": c.Ask.ID, "callId": c.ID, "outcome": v.outcome, "by": clip(v.by), "reason": clip(v.reason)}
 	if c.Ask.Digest != "" {
-		data = c.asked(data)
+		data["digest"] = c.Ask.Digest
 		if len(v.arguments) > 0 {
 			data["edited"] = v.arguments
 		}

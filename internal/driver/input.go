@@ -9,9 +9,9 @@ import (
 
 // An Input is something that happened: [Sent], [Removed], [Replaced], [Cleared], [CancelAsked], [DisposeAsked],
 // [Batch], [Born], [StepDone], [StepLost], [ToolDone], [ToolLost], [Persisted], [PersistFailed], [TimerFired],
-// [RollAsked], [Resumed], [Reset], [Decided], [Answered], [PolicyAsked], [MaintainAsked], [MaintainDone], [MaintainLost], [HookDone], [HookLost],
-// [SpawnAsked], [ChildStarted], [ChildFailed], [ChildTold], [ChildClosed], [ChildSeen], [ConfigureAsked],
-// [ConfigureDone], [ConfigureLost]. The set is closed.
+// [RollAsked], [Resumed], [Reset], [Decided], [Answered], [PolicyAsked], [MaintainAsked], [MaintainDone], [MaintainLost],
+// [HookDone], [HookLost], [SpawnAsked], [ChildStarted], [ChildFailed], [ChildTold], [ChildClosed], [ChildSeen],
+// [ConfigureAsked], [ConfigureDone], [ConfigureLost]. The set is closed.
 //
 // Ref names the caller who waits for a receipt; empty for a signal and for the acts of a [Batch]. Request is the
 // caller's id of the act, for de-duplication; empty means none.

@@ -74,15 +74,20 @@ func (d *Driver) onPolicy(in PolicyAsked) {
 		return
 	}
 	d.remember(in.Request)
+	d.setPolicy(d.changed(in), in.By, in.Reason)
+	d.rejudge()
+	d.reply(in.Ref, Receipt{Disposition: Done})
+}
+
+// changed is the policy after a switch.
+func (d *Driver) changed(in PolicyAsked) work.Policy {
 	p := d.state.policy()
 	p.Mode = cmp.Or(in.Mode, p.Mode)
 	p.Rules = slices.DeleteFunc(slices.Clone(p.Rules), func(r work.Rule) bool { return slices.Contains(in.Revoke, r.ID) })
 	for _, r := range in.Allow {
 		p = d.with(p, r, in.By)
 	}
-	d.setPolicy(p, in.By, in.Reason)
-	d.rejudge()
-	d.reply(in.Ref, Receipt{Disposition: Done})
+	return p
 }
 
 // noPolicy says why a switch is refused.
@@ -97,17 +102,18 @@ func (d *Driver) noPolicy(in PolicyAsked) (code, why string) {
 			return RefusedInvalid, fmt.Sprintf("there is no rule %.40q to revoke", id)
 		}
 	}
-	p := d.state.policy()
 	for _, r := range in.Allow {
-		p = d.with(p, r, in.By)
+		if !r.Lasts(d.now) {
+			return RefusedInvalid, fmt.Sprintf("the rule for %.40q is over already: give a later time", r.Tool)
+		}
 	}
-	return d.full(p)
+	return d.full(d.changed(in))
 }
 
 // noRule says why a decision cannot be remembered.
 func (d *Driver) noRule(r work.Rule, tool string) (code, why string) {
 	r.Tool = tool
-	if r.UntilMS != 0 && !r.Lasts(d.now) {
+	if !r.Lasts(d.now) {
 		return RefusedInvalid, "the rule to be remembered is over already: give a later time"
 	}
 	return d.full(d.with(d.state.policy(), r, ""))

@@ -49,7 +49,7 @@ type walker struct {
 	r        *rand.Rand
 	accepted map[string]int // messages by id, as accepted
 	ids      int
-	calls    int
+	callIDs  int
 }
 
 func newWalker(t testing.TB, seed uint64) *walker {
@@ -241,8 +241,8 @@ func (w *walker) anyDecision(ref string) Input {
 }
 
 func (w *walker) anySpawn() work.Spawn {
-	w.calls++
-	return work.Spawn{ID: fmt.Sprintf("k%d", w.calls), Create: json.RawMessage(`{}`), Follows: w.chance(2), Keep: w.chance(2)}
+	w.callIDs++
+	return work.Spawn{ID: fmt.Sprintf("k%d", w.callIDs), Create: json.RawMessage(`{}`), Follows: w.chance(2), Keep: w.chance(2)}
 }
 
 // anyKid lets something happen to a child.
@@ -449,8 +449,8 @@ func (w *walker) anyAnswer(r *running, in work.StepIn) answer {
 func (w *walker) anyCalls() []work.Call {
 	var out []work.Call
 	for range 1 + w.r.IntN(5) {
-		w.calls++
-		out = append(out, work.Call{ID: fmt.Sprintf("c%d", w.calls), Name: "echo", Arguments: "{}",
+		w.callIDs++
+		out = append(out, work.Call{ID: fmt.Sprintf("c%d", w.callIDs), Name: "echo", Arguments: "{}",
 			Parallel: !w.chance(3), Gated: w.chance(3), Posted: w.chance(3)})
 	}
 	return out

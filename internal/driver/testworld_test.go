@@ -40,12 +40,15 @@ type world struct {
 	closed    *Close
 	rolled    int
 	latch     latch
-	allowed   map[string]bool // gated calls that may run, by key
-	kids      []*kid          // child agents that were started, in order
-	ended     map[string]bool // child agents that are gone, by the effect that started them
-	missed    []string        // of those, who was told something: the parent hears that they are gone
-	tells     []string        // what children were told
-	told      []string        // what the owner was told
+	allowed   map[string]bool   // gated calls that may run, by key
+	edited    map[string]string // the arguments that a person put in the place of theirs, by key
+	calls     []Call            // before the last input
+	ruled     work.Policy       // the last one in the log
+	kids      []*kid            // child agents that were started, in order
+	ended     map[string]bool   // child agents that are gone, by the effect that started them
+	missed    []string          // of those, who was told something: the parent hears that they are gone
+	tells     []string          // what children were told
+	told      []string          // what the owner was told
 }
 
 // A kid is a child agent, as far as its parent can see.
@@ -79,7 +82,7 @@ type running struct {
 
 func unborn(t testing.TB) *world {
 	w := &world{t: t, now: 1_764_500_000_000, log: session.NewLog(session.Header{Version: session.FormatVersion, ID: "s"}),
-		ids: map[string]bool{}, replies: map[string]int{}, answers: map[string]Receipt{}, allowed: map[string]bool{}}
+		ids: map[string]bool{}, replies: map[string]int{}, answers: map[string]Receipt{}, allowed: map[string]bool{}, edited: map[string]string{}}
 	var effects []Effect
 	w.d, effects = New(State{Session: "s", Definition: "def", Epoch: 1}, work.SetupIn{Spec: work.Spec{Definition: "def"}}, w.now)
 	w.carryOut(effects)
@@ -118,7 +121,7 @@ func (w *world) reborn(mode string, manifest work.Manifest) *world {
 	if mode == "fork" {
 		header.ID, header.ParentSession, header.SeedLength = "fork", "s", int64(len(records))
 	}
-	next := &world{t: w.t, now: w.now + 1000, log: session.NewLog(header), ids: map[string]bool{}, replies: map[string]int{}, answers: map[string]Receipt{}, allowed: map[string]bool{}}
+	next := &world{t: w.t, now: w.now + 1000, log: session.NewLog(header), ids: map[string]bool{}, replies: map[string]int{}, answers: map[string]Receipt{}, allowed: map[string]bool{}, edited: map[string]string{}}
 	seed := session.NewRecord(w.now, session.EndSeed{})
 	seed.Seq = int64(len(records))
 	for _, r := range append(slices.Clone(records), seed) {
@@ -166,6 +169,7 @@ func (w *world) feed(in Input) {
 	w.now += 7
 	before := *w.state()
 	before.Calls = slices.Clone(before.Calls)
+	w.calls = before.Calls
 	w.allow(before, in)
 	w.path = append(w.path, step{phase: before.Phase, in: in})
 	events, effects := w.d.Handle(w.now, in)
@@ -261,6 +265,8 @@ func (w *world) observe(e session.Event) {
 		if (w.cause == nil) != (e.Reason.Aborted == nil) || w.cause != nil && *w.cause != *e.Reason.Aborted {
 			w.failf("turn ends %v, the first cause is %v", e.Reason, w.cause)
 		}
+	case session.Feature:
+		w.observeApproval(e)
 	case session.InboxSpliced:
 		box := w.log.State().Inbox()
 		if e.Outcome == "" && e.RemovedCount == 0 && len(e.Inserted) == 1 { // at the tail
@@ -449,13 +455,15 @@ func (w *world) checkTool(in work.ToolIn) {
 			if t.In.Mode == work.ToolRun && (!t.In.Call.Parallel || !in.Call.Parallel) && in.Mode == work.ToolRun {
 				w.failf("call %s runs beside %s", in.Call.ID, t.In.Call.ID)
 			}
-			if t.In.Call.ID == in.Call.ID {
+			if t.In.Call.ID == in.Call.ID && !r.cancelled {
 				w.failf("call %s has two stages at once", in.Call.ID)
 			}
 		}
 	}
 	limit := w.d.maxParallel()
 	switch {
+	case in.Mode == work.ToolCheck && in.Said == nil:
+		w.failf("nothing is checked of %s", in.Call.ID)
 	case in.Mode == work.ToolGate && (!in.Call.Gated || modes[work.ToolGate] > 0):
 		w.failf("a gate of %s runs", in.Call.ID)
 	case in.Mode == work.ToolPost && (!in.Call.Posted || modes[work.ToolPost] > 0 || in.Out == nil):
@@ -464,6 +472,8 @@ func (w *world) checkTool(in work.ToolIn) {
 		w.failf("%d calls run", limit+1)
 	case in.Mode == work.ToolRun && in.Call.Gated && !w.allowed[in.Key]:
 		w.failf("call %s runs, but was not allowed", in.Call.ID)
+	case in.Mode == work.ToolRun && w.edited[in.Key] != editsOf(in):
+		w.failf("call %s runs with %q in the place of its arguments, and not with %q", in.Call.ID, editsOf(in), w.edited[in.Key])
 	case w.state().Cancelled != nil && (in.Mode == work.ToolRun || in.Mode == work.ToolGate):
 		w.failf("call %s starts in a cancelled turn", in.Call.ID)
 	case w.state().Defect != nil && in.Mode != work.ToolSettle:
@@ -477,14 +487,66 @@ func (w *world) allow(before State, in Input) {
 		key := fmt.Sprintf("%s/%d/%d.%d/%s", before.Session, cmp.Or(c.Epoch, before.Epoch), before.Turn, before.Step, c.ID)
 		switch in := in.(type) {
 		case ToolDone:
-			w.allowed[key] = w.allowed[key] || c.State == CallGating && c.Effect == in.ID && in.Out.Verdict == work.Allow
+			gate, check := c.State == CallGating, c.State == CallChecking && c.Ask.Kind == ""
+			if allows := c.Effect == in.ID && in.Out.Verdict == work.Allow; allows && check {
+				w.edited[key] = string(c.Ask.Checking.Said.Arguments)
+			}
+			w.allowed[key] = w.allowed[key] || (gate || check) && c.Effect == in.ID && in.Out.Verdict == work.Allow
 		case Decided:
-			w.allowed[key] = w.allowed[key] || c.State == CallAsking && c.Ask.ID == in.ID && in.Grant
+			current := in.Digest == "" || c.Ask != nil && in.Digest == c.Ask.Digest
+			w.allowed[key] = w.allowed[key] || c.State == CallAsking && c.Ask.ID == in.ID && in.Grant && current && len(in.Arguments) == 0
 		case Batch:
 			for _, act := range in.Acts {
 				w.allow(before, act)
 			}
 		}
+	}
+}
+
+// call is one of the calls that were there when the last input came.
+func (w *world) call(id string) *Call {
+	i := slices.IndexFunc(w.calls, func(c Call) bool { return c.ID == id })
+	if i < 0 {
+		w.failf("there was no call %s", id)
+	}
+	return &w.calls[i]
+}
+
+func editsOf(in work.ToolIn) string {
+	if in.Approved == nil {
+		return ""
+	}
+	return string(in.Approved.Arguments)
+}
+
+// observeApproval: what no person decided is what the policy of the log says, and nothing else lets a call run.
+func (w *world) observeApproval(e session.Feature) {
+	if e.Kind == "approval/policy" {
+		w.ruled = work.Policy{}
+		require.NoError(w.t, json.Unmarshal(e.Data, &w.ruled))
+	}
+	var d struct{ CallID, Outcome, Via, Rule string }
+	if e.Kind != "approval/decided" {
+		return
+	}
+	require.NoError(w.t, json.Unmarshal(e.Data, &d))
+	mode, c := work.PolicyAsk, w.call(d.CallID)
+	if a := w.state().Manifest.Approvals; a != nil {
+		mode = cmp.Or(a.Mode, mode)
+	}
+	mode = cmp.Or(w.ruled.Mode, mode)
+	named := func(r work.Rule) bool { return r.ID == d.Rule && r.Lasts(w.now) && r.Tool == c.Name }
+	switch {
+	case d.Via == "":
+		return
+	case d.Via == viaPolicy && (d.Outcome == granted) == (mode == work.PolicyAlways) && (d.Outcome == rejected) == (mode == work.PolicyNever):
+	case d.Via == viaRule && d.Outcome == granted && slices.ContainsFunc(w.ruled.Rules, named) && mode != work.PolicyNever:
+	case d.Via == viaRule && d.Outcome == granted && d.Rule == "definition" && mode == work.PolicyAllowList:
+	default:
+		w.failf("call %s is %s by %s %s, the policy is %v", d.CallID, d.Outcome, d.Via, d.Rule, w.ruled)
+	}
+	if d.Outcome == granted {
+		w.allowed[w.d.key(c, c.Epoch)] = true
 	}
 }
 
