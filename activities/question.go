@@ -39,28 +39,30 @@ func (c *call) checkAnswers(ctx context.Context) (work.ToolOut, error) {
 	if err != nil {
 		return unfitting(err), nil
 	}
-	result, err := tools.ResultOf(c.in.Call.Name, shown)
-	if err != nil {
-		return work.ToolOut{}, err
-	}
-	out, err := c.shape(ctx, result, nil)
+	result, failure := c.answered(ctx, shown)
+	out, err := c.shape(ctx, result, failure)
 	if err != nil {
 		return out, err
 	}
 	return c.fitting(ctx, out)
 }
 
-// shownAnswers is what the model reads, in the order of the questions.
-type shownAnswers struct {
-	Answers []shownAnswer `json:"answers"`
+// answered lets the tool make something of the answers, if it wants to.
+func (c *call) answered(ctx context.Context, shown shownAnswers) (r tools.Result, err error) {
+	if c.tool == nil || c.tool.Answered == nil {
+		return tools.ResultOf(c.in.Call.Name, shown)
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("what tool %q makes of answers panicked: %v", c.tool.Name, v)
+		}
+	}()
+	return c.tool.Answered(c.equip(ctx), shown.Answers)
 }
 
-type shownAnswer struct {
-	ID       string   `json:"id"`
-	Question string   `json:"question"`
-	Selected []string `json:"selected,omitempty"`
-	Text     string   `json:"text,omitempty"`
-	Skipped  bool     `json:"skipped,omitempty"`
+// shownAnswers is what the model reads, in the order of the questions.
+type shownAnswers struct {
+	Answers []tools.Answer `json:"answers"`
 }
 
 // answersTo matches answers with questions; each question needs exactly one.
@@ -78,7 +80,7 @@ func answersTo(questions []signals.Question, answers []signals.AnswerTo) (shownA
 		}
 		given[a.ID] = a
 	}
-	out := shownAnswers{Answers: []shownAnswer{}}
+	out := shownAnswers{Answers: []tools.Answer{}}
 	for _, q := range questions {
 		a, ok := given[q.ID]
 		if !ok {
@@ -93,8 +95,8 @@ func answersTo(questions []signals.Question, answers []signals.AnswerTo) (shownA
 	return out, nil
 }
 
-func answerTo(q signals.Question, a signals.AnswerTo) (shownAnswer, error) {
-	out := shownAnswer{ID: q.ID, Question: q.Text, Selected: inOrder(q.Options, a.Selected), Text: valid(a.Text), Skipped: a.Skip}
+func answerTo(q signals.Question, a signals.AnswerTo) (tools.Answer, error) {
+	out := tools.Answer{ID: q.ID, Question: q.Text, Selected: inOrder(q.Options, a.Selected), Text: valid(a.Text), Skipped: a.Skip}
 	said := len(a.Selected) > 0 || a.Text != ""
 	switch {
 	case a.Skip && q.Must:

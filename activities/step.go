@@ -263,7 +263,7 @@ func (s *step) view() plugin.View {
 	seed := s.seed()
 	return plugin.View{
 		Session: s.in.Ident.Session, Turn: s.in.Turn, Step: s.in.Step,
-		Provider: seed.Provider, Model: seed.Model, CWD: s.spec.CWD, Params: s.spec.Params,
+		Provider: seed.Provider, Model: seed.Model, CWD: s.spec.CWD, Params: s.spec.Params, Plan: s.in.Plan,
 	}
 }
 

@@ -194,6 +194,12 @@ func (o DecisionOptions) payload(id string) signals.Decision {
 	return signals.Decision{RequestID: uuid.NewString(), ID: id, By: o.By, Reason: o.Reason}
 }
 
+// Plan switches plan mode on or off, from the next step on; by is for the record. See plugin.Definition.PlanFirst.
+func (a *Agent) Plan(ctx context.Context, on bool, by string) error {
+	_, err := a.Act(ctx, signals.PlanMode, signals.Plan{RequestID: uuid.NewString(), On: on, By: by})
+	return err
+}
+
 // Maintain runs a named maintenance task, from idle only, and returns its result; its failure is a [*MaintenanceError].
 // See spec §3.6.
 func (a *Agent) Maintain(ctx context.Context, task string, args json.RawMessage) (json.RawMessage, error) {

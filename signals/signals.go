@@ -37,6 +37,7 @@ const (
 	AnswerAsked  = "answer"        // payload Answers: answer the questions of a call
 	GiveResult   = "result"        // payload CallResult: of a call that a program of the caller's runs
 	SetPolicy    = "policy"        // payload Policy: who is asked about calls from now on
+	PlanMode     = "plan"          // payload Plan: plan first, or do again
 	MaintainAct  = "maintain"      // payload Maintain: run a named task, from idle only
 	SpawnChild   = "spawn"         // payload Spawn: start a child agent
 	ConfigureAct = "configure"     // payload Configure: change the recorded data, from the next turn on
@@ -48,7 +49,7 @@ const (
 const ChildSays = "child"
 
 // Acts lists the acts in a fixed order.
-var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs, Approve, DenyCall, AnswerAsked, GiveResult, SetPolicy, MaintainAct, SpawnChild, ConfigureAct, RollAct}
+var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs, Approve, DenyCall, AnswerAsked, GiveResult, SetPolicy, PlanMode, MaintainAct, SpawnChild, ConfigureAct, RollAct}
 
 // The queries. [QueryWhenIdle] is also an update.
 const (
@@ -281,6 +282,13 @@ type AnswerTo struct {
 	Skip     bool     `json:"skip,omitempty"`
 }
 
+// Plan switches plan mode, from the next step on. See plugin.PlanFirst.
+type Plan struct {
+	RequestID string `json:"requestId,omitempty"`
+	On        bool   `json:"on"`
+	By        string `json:"by,omitempty"`
+}
+
 // Answers answers the questions of a call.
 type Answers struct {
 	RequestID string     `json:"requestId,omitempty"`
@@ -417,6 +425,7 @@ type State struct {
 	Manifest       string            `json:"manifest,omitempty"` // digest
 	LastError      *session.Failure  `json:"lastError,omitempty"`
 	Approvals      *Approvals        `json:"approvals,omitempty"`
+	Plan           bool              `json:"plan,omitempty"` // plan mode is on
 }
 
 // A Pending message waits in the inbox.

@@ -38,6 +38,7 @@ var wire = []any{
 	signals.Policy{RequestID: "r1", Mode: signals.PolicyAllowList, Allow: []signals.Rule{rule}, Revoke: []string{"rule-1"}, By: "ops", Reason: "night"},
 	signals.Answers{RequestID: "r1", ID: "2.1.c2.answer", Answers: []signals.AnswerTo{answerTo}, By: "ops"}, answerTo, question, question.Options[0],
 	signals.CallResult{RequestID: "r1", ID: "2.1.c2.result", Text: "done", Value: json.RawMessage(`{"ok":true}`), Content: session.TextContent("done"), Body: send.Body, IsError: true, By: "laptop"},
+	signals.Plan{RequestID: "r1", On: true, By: "ops"},
 	signals.Approvals{Policy: signals.PolicyAsk, Rules: []signals.Rule{rule}},
 	signals.Maintain{RequestID: "r1", Task: "compact", Args: json.RawMessage(`{"keep":2}`)},
 	signals.Spawn{RequestID: "r1", ID: "child-1", Create: signals.Create{Definition: "assistant", First: &signals.Send{Text: "look"}}, Follows: true},
@@ -57,7 +58,7 @@ var wire = []any{
 	signals.State{
 		ID: "sess-1", Definition: "assistant", Title: "Review", Parent: "parent-1", Model: "scripted/demo", Status: "running", Turn: 2, Step: 1, Attempt: 3,
 		Phase: "retry", Cancel: &session.Cause{Kind: session.CauseUser}, WaitingFor: "retry 2", Inbox: []signals.Pending{pending},
-		Calls: []signals.CallState{call}, Deferred: []signals.Deferred{deferred}, Approvals: &signals.Approvals{Policy: signals.PolicyNever, Rules: []signals.Rule{rule}}, Children: []string{"child-1"}, Maintenance: &maintenance, Log: head, Revision: 4, IdleGeneration: 1,
+		Calls: []signals.CallState{call}, Deferred: []signals.Deferred{deferred}, Plan: true, Approvals: &signals.Approvals{Policy: signals.PolicyNever, Rules: []signals.Rule{rule}}, Children: []string{"child-1"}, Maintenance: &maintenance, Log: head, Revision: 4, IdleGeneration: 1,
 		Spec: strings.Repeat("ef", 32), Queue: "gpu", Metadata: map[string]string{"team": "blue"}, Changing: true,
 		Rules: 1, Manifest: "d0efebe3", LastError: &session.Failure{Code: "SERVER", Message: "overloaded", Status: 529, ProviderRetryAfterMS: 1000, RequestID: "q1"},
 	},
@@ -151,7 +152,7 @@ func TestEveryGoldenFileHasAType(t *testing.T) {
 func TestTheNamesAreFixed(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{"followup", "steer", "inject", "send", "cancel", "dispose", "inbox.remove", "inbox.replace", "inbox.clear", "batch",
-		"approve", "deny", "answer", "result", "policy", "maintain", "spawn", "configure", "roll"}, signals.Acts)
+		"approve", "deny", "answer", "result", "policy", "plan", "maintain", "spawn", "configure", "roll"}, signals.Acts)
 	require.Equal(t, "child", signals.ChildSays)
 	require.Equal(t, "Await", signals.AwaitActivity)
 	require.Equal(t, "EverturnAgent everturn state whenIdle log message", strings.Join([]string{signals.WorkflowType, signals.DefaultTaskQueue,

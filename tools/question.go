@@ -33,6 +33,15 @@ type Choice struct {
 	Detail string `json:"detail,omitempty"`
 }
 
+// An Answer is what people said to a question: labels of its options, a text, both, or nothing.
+type Answer struct {
+	ID       string   `json:"id"`
+	Question string   `json:"question"`
+	Selected []string `json:"selected,omitempty"`
+	Text     string   `json:"text,omitempty"`
+	Skipped  bool     `json:"skipped,omitempty"`
+}
+
 // The bounds of what a call asks.
 const (
 	MaxQuestions     = 8

@@ -60,6 +60,7 @@ var descriptions = map[string]string{
 	signals.AnswerAsked:  "Answer the questions of a call: {\"id\": …, \"answers\": [{\"id\": …, \"selected\": […], \"text\": …}], \"by\": …}.",
 	signals.GiveResult:   "Give the result of a call that a program of yours runs: {\"id\": …, \"text\": …} or with value, content, isError.",
 	signals.SetPolicy:    "Switch who is asked about calls: {\"mode\": ask|allow-list|never|always, \"allow\": [{\"tool\": …}], \"revoke\": […]} or just the mode.",
+	signals.PlanMode:     "Let the agent plan first, or do again: {\"on\": true|false} or just \"on\" or \"off\".",
 	signals.MaintainAct:  "Run a maintenance task while the agent is idle: {\"task\": …} or just its name.",
 	signals.SpawnChild:   "Start a child agent: {\"create\": {\"definition\": …, \"first\": {\"text\": …}}} or just its first message.",
 	signals.ConfigureAct: "Change the recorded data from the next turn on: {\"model\": …, \"params\": {…}, \"tools\": {\"deny\": […]}}; null gives a field back to the definition.",

@@ -54,6 +54,8 @@ func Decode(act string, raw []byte) (any, error) {
 		return signals.DecodeResult(raw)
 	case signals.SetPolicy:
 		return signals.DecodePolicy(raw)
+	case signals.PlanMode:
+		return signals.DecodePlan(raw)
 	case signals.MaintainAct:
 		return signals.DecodeMaintain(raw)
 	case signals.SpawnChild:
@@ -97,6 +99,8 @@ func (r Reader) Input(act string, raw json.RawMessage, ref string) (driver.Input
 		return r.result(ref, p)
 	case signals.Policy:
 		return policyAsked(ref, p), nil
+	case signals.Plan:
+		return driver.PlanAsked{Ref: ref, Request: p.RequestID, On: p.On, By: p.By}, nil
 	case signals.Spawn:
 		return r.spawned(ref, p)
 	case signals.ChildNews:

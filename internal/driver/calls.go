@@ -163,7 +163,7 @@ func (d *Driver) settleCall(c *Call, why Lost) {
 
 func (d *Driver) toolIn(c *Call, mode string) work.ToolIn {
 	s := d.state
-	in := work.ToolIn{ID: c.Effect, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: s.Step, Call: c.Call, Key: d.key(c, c.Epoch), Approved: c.Approved}
+	in := work.ToolIn{ID: c.Effect, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: s.Step, Call: c.Call, Key: d.key(c, c.Epoch), Approved: c.Approved, Plan: s.Plan}
 	for _, epoch := range s.Abandoned {
 		if epoch != c.Epoch {
 			in.Before = append(in.Before, d.key(c, epoch))

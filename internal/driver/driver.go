@@ -91,6 +91,8 @@ func (d *Driver) apply(in Input) {
 		d.onAnswered(in)
 	case PolicyAsked:
 		d.onPolicy(in)
+	case PlanAsked:
+		d.onPlan(in)
 	case MaintainAsked: // §3.6
 		d.onMaintainAsked(in)
 	case MaintainDone:
@@ -234,7 +236,7 @@ func (d *Driver) onBatch(in Batch) {
 // isAct reports whether an input is something a caller asks for, and not an answer or another batch.
 func isAct(in Input) bool {
 	switch in.(type) {
-	case Sent, Removed, Replaced, Cleared, CancelAsked, DisposeAsked, Decided, Answered, PolicyAsked:
+	case Sent, Removed, Replaced, Cleared, CancelAsked, DisposeAsked, Decided, Answered, PolicyAsked, PlanAsked:
 		return true
 	default:
 		return false

@@ -9,9 +9,9 @@ import (
 
 // An Input is something that happened: [Sent], [Removed], [Replaced], [Cleared], [CancelAsked], [DisposeAsked],
 // [Batch], [Born], [StepDone], [StepLost], [ToolDone], [ToolLost], [Persisted], [PersistFailed], [TimerFired],
-// [RollAsked], [Resumed], [Reset], [Decided], [Answered], [PolicyAsked], [MaintainAsked], [MaintainDone], [MaintainLost],
-// [HookDone], [HookLost], [SpawnAsked], [ChildStarted], [ChildFailed], [ChildTold], [ChildClosed], [ChildSeen],
-// [ConfigureAsked], [ConfigureDone], [ConfigureLost]. The set is closed.
+// [RollAsked], [Resumed], [Reset], [Decided], [Answered], [PolicyAsked], [PlanAsked], [MaintainAsked], [MaintainDone],
+// [MaintainLost], [HookDone], [HookLost], [SpawnAsked], [ChildStarted], [ChildFailed], [ChildTold], [ChildClosed],
+// [ChildSeen], [ConfigureAsked], [ConfigureDone], [ConfigureLost]. The set is closed.
 //
 // Ref names the caller who waits for a receipt; empty for a signal and for the acts of a [Batch]. Request is the
 // caller's id of the act, for de-duplication; empty means none.
@@ -211,6 +211,13 @@ type PolicyAsked struct {
 	By, Reason   string
 }
 
+// PlanAsked switches plan mode on or off, from the next step on.
+type PlanAsked struct {
+	Ref, Request string
+	On           bool
+	By           string
+}
+
 // MaintainAsked asks for a named maintenance task. See spec §3.6.
 type MaintainAsked struct {
 	Ref, Request string
@@ -265,6 +272,7 @@ func (ConfigureAsked) isInput() {}
 func (ConfigureDone) isInput()  {}
 func (ConfigureLost) isInput()  {}
 func (Decided) isInput()        {}
+func (PlanAsked) isInput()      {}
 func (Answered) isInput()       {}
 func (PolicyAsked) isInput()    {}
 func (MaintainAsked) isInput()  {}

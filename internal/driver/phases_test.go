@@ -83,6 +83,7 @@ var everyInput = map[string]struct {
 	"Decided":        {unasked, map[string]string{"tools/asking,tools/roll": handled, "tools/checking": busy, "closed": closed}},
 	"Answered":       {unasked, map[string]string{"closed": closed}},
 	"PolicyAsked":    {handled, map[string]string{"closed": closed}},
+	"PlanAsked":      {handled, map[string]string{"closed": closed}},
 	"MaintainAsked":  {busy, map[string]string{"idle,idle/configuring,idle/flush,idle/broken,idle/starting,idle/child": handled, "closed": closed, "opening": invalid}},
 	"ConfigureAsked": {handled, map[string]string{"closed": closed, "opening": invalid}},
 	"ConfigureDone":  {dropped, map[string]string{"idle/configuring": handled, "opening": invalid}},
@@ -317,6 +318,8 @@ func (w *world) inputOf(kind string, ids map[string]string) []Input {
 		return []Input{Answered{Ref: "r", ID: "1.1.c1", Said: work.Said{Kind: work.WaitQuestion}}}
 	case "PolicyAsked":
 		return []Input{PolicyAsked{Ref: "r", Mode: work.PolicyNever}}
+	case "PlanAsked":
+		return []Input{PlanAsked{Ref: "r", On: true}}
 	case "MaintainAsked":
 		return []Input{MaintainAsked{Ref: "r", Task: "t"}}
 	case "MaintainDone":

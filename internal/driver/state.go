@@ -101,6 +101,7 @@ type State struct {
 	Maintenance *Maintenance `json:"maintenance,omitempty"` // the one that runs, or ran last
 
 	Policy *work.Policy `json:"policy,omitempty"` // what people made of the definition's approvals; nil: nothing
+	Plan   bool         `json:"plan,omitempty"`   // plan mode is on
 
 	Owner    string  `json:"owner,omitempty"`   // the agent that started this one and is told of its end
 	Bond     string  `json:"bond,omitempty"`    // by which the owner knows this incarnation

@@ -55,7 +55,7 @@ func (d *Driver) stepIn(mode, lost string) work.StepIn {
 	return work.StepIn{
 		ID: s.Awaiting, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: d.proposed(), Attempt: s.Attempt,
 		Head: s.Log.Head, Tail: s.Log.lent(), Batch: slices.Clone(s.Batch), Owed: s.Owed, Assembly: s.Assembly, Lost: lost, Now: d.now,
-		Rerouted: s.Rerouted,
+		Rerouted: s.Rerouted, Plan: s.Plan,
 	}
 }
 
@@ -132,6 +132,8 @@ func (d *Driver) acts(acts []work.Act) {
 			d.onCancel(CancelAsked{Cause: *a.Cause, KeepInbox: a.KeepInbox, Via: ViaAPI, By: "plugin"})
 		case a.Kind == work.ActSpawn && a.Child != nil:
 			d.onSpawn(SpawnAsked{Child: *a.Child})
+		case a.Kind == work.ActPlan:
+			d.onPlan(PlanAsked{On: a.On, By: "plugin"})
 		}
 	}
 }

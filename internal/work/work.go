@@ -174,13 +174,14 @@ func EchoOf(first int64, tail []session.Record) Echo {
 // An Act is a call of plugin.Agent made inside a hook, gate or tool; the driver applies it before the answer that
 // carries it. See architecture A3.8.
 type Act struct {
-	Kind      string           `json:"kind"` // send, cancel or spawn
+	Kind      string           `json:"kind"` // send, cancel, spawn or plan
 	Message   *session.Message `json:"message,omitempty"`
 	Target    string           `json:"target,omitempty"`
 	Wakeup    bool             `json:"wakeup,omitempty"`
 	Cause     *session.Cause   `json:"cause,omitempty"`
 	KeepInbox bool             `json:"keepInbox,omitempty"`
 	Child     *Spawn           `json:"child,omitempty"`
+	On        bool             `json:"on,omitempty"` // plan
 }
 
 // The kinds of an [Act].
@@ -188,6 +189,7 @@ const (
 	ActSend   = "send"
 	ActCancel = "cancel"
 	ActSpawn  = "spawn"
+	ActPlan   = "plan"
 )
 
 // A Spawn asks for a child agent. See spec §6.4, architecture A3.13.
@@ -233,6 +235,7 @@ type Inherited struct {
 	NextTurn []Pending `json:"nextTurn,omitempty"`
 	NextStep []Pending `json:"nextStep,omitempty"`
 	Policy   *Policy   `json:"policy,omitempty"` // of a resumed session, as it was last
+	Plan     bool      `json:"plan,omitempty"`   // the same
 }
 
 // A Pending message, by id and size of its body.
@@ -276,6 +279,7 @@ type StepIn struct {
 	Lost     string           `json:"lost,omitempty"`     // settle: cancelled or exhausted
 	Now      int64            `json:"now,omitempty"`      // Unix ms at which the driver asked
 	Rerouted bool             `json:"rerouted,omitempty"` // the request starts from the declared configuration, not from the last header's
+	Plan     bool             `json:"plan,omitempty"`     // plan mode is on
 }
 
 // The outcomes of a Step.
@@ -359,6 +363,7 @@ type ToolIn struct {
 
 	Approved *Approved `json:"approved,omitempty"` // why it may run, if it had to be asked about
 	Said     *Said     `json:"said,omitempty"`     // check
+	Plan     bool      `json:"plan,omitempty"`     // plan mode is on
 }
 
 // EffectKey is the idempotency key of a call: session/epoch/turn.step/call. See architecture A3.7.
