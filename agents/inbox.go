@@ -92,30 +92,31 @@ type Edits struct {
 // STALE_REVISION, and change nothing. Each edit makes another revision.
 func (a *Agent) At(revision int64) Edits { return Edits{agent: a, revision: &revision} }
 
-func (a *Agent) edits() Edits { return Edits{agent: a} }
+// Edits returns edits of the inbox whatever its revision is then.
+func (a *Agent) Edits() Edits { return Edits{agent: a} }
 
 // Remove discards a pending message and reports whether it was still pending. See spec §3.3.
 func (a *Agent) Remove(ctx context.Context, id string) (bool, error) {
-	return a.edits().Remove(ctx, id)
+	return a.Edits().Remove(ctx, id)
 }
 
 // Replace puts another message in a pending one's place and reports whether it was still pending. Without an id of its own
 // it keeps the old one.
 func (a *Agent) Replace(ctx context.Context, id string, m Message) (bool, error) {
-	return a.edits().Replace(ctx, id, m)
+	return a.Edits().Replace(ctx, id, m)
 }
 
 // Clear discards all pending messages.
-func (a *Agent) Clear(ctx context.Context) error { return a.edits().Clear(ctx) }
+func (a *Agent) Clear(ctx context.Context) error { return a.Edits().Clear(ctx) }
 
 // Promote moves a pending message to the head of a list and reports whether it was still pending. target is next-turn or
 // next-step, or empty for the list it is in: in next-step a queued followup joins the running turn.
 func (a *Agent) Promote(ctx context.Context, id, target string) (bool, error) {
-	return a.edits().Promote(ctx, id, target)
+	return a.Edits().Promote(ctx, id, target)
 }
 
 // Reorder gives a list another order: ids are those of all its messages.
-func (a *Agent) Reorder(ctx context.Context, ids []string) error { return a.edits().Reorder(ctx, ids) }
+func (a *Agent) Reorder(ctx context.Context, ids []string) error { return a.Edits().Reorder(ctx, ids) }
 
 // Remove discards a pending message, see [Agent.Remove].
 func (e Edits) Remove(ctx context.Context, id string) (bool, error) {
