@@ -39,6 +39,7 @@ type LastInputs struct {
 type SentInput struct {
 	Message session.Message
 	Target  string
+	First   bool // it was to come before everything that is queued
 }
 
 // sourceResume is how an incarnation begins that is not the first. See spec §6.1.6.
@@ -242,6 +243,9 @@ func (b *rebirth) finish(ctx context.Context, recalled, repair []session.Record,
 		splice, err := b.state.Inbox().Insert(s.Target, s.Message)
 		if err != nil {
 			continue // pending already, or no log would take it
+		}
+		if s.First {
+			splice.Start = 0
 		}
 		if err := add(splice); err != nil {
 			return nil, fmt.Errorf("input that no log has: %w", err)

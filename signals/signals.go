@@ -31,6 +31,8 @@ const (
 	InboxRemove  = "inbox.remove"  // payload Remove
 	InboxReplace = "inbox.replace" // payload Replace
 	InboxClear   = "inbox.clear"   // payload Clear
+	InboxPromote = "inbox.promote" // payload Promote
+	InboxReorder = "inbox.reorder" // payload Reorder
 	BatchActs    = "batch"         // payload Batch
 	Approve      = "approve"       // payload Decision: let a waiting call run
 	DenyCall     = "deny"          // payload Decision: refuse it
@@ -49,7 +51,7 @@ const (
 const ChildSays = "child"
 
 // Acts lists the acts in a fixed order.
-var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs, Approve, DenyCall, AnswerAsked, GiveResult, SetPolicy, PlanMode, MaintainAct, SpawnChild, ConfigureAct, RollAct}
+var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, InboxPromote, InboxReorder, BatchActs, Approve, DenyCall, AnswerAsked, GiveResult, SetPolicy, PlanMode, MaintainAct, SpawnChild, ConfigureAct, RollAct}
 
 // The queries. [QueryWhenIdle] is also an update.
 const (
@@ -172,7 +174,19 @@ type Send struct {
 	Source    *session.Source   `json:"source,omitempty"` // user if absent
 	Target    string            `json:"target,omitempty"` // send only: next-turn or next-step
 	Wakeup    bool              `json:"wakeup,omitempty"` // send only
+
+	Overlap      string `json:"overlap,omitempty"`      // followup, send: what if the agent is busy; what the act says if absent
+	OnlyIfIdle   bool   `json:"onlyIfIdle,omitempty"`   // else it is refused: PRECONDITION
+	ExpectedTurn *int   `json:"expectedTurn,omitempty"` // open, or opened last if the agent is idle; else PRECONDITION
 }
+
+// What becomes of a message that meets active work. An idle agent begins with it at once, whatever the overlap.
+const (
+	OverlapQueue     = "queue"     // a turn of its own, after the current one
+	OverlapSteer     = "steer"     // it joins the running turn
+	OverlapInterrupt = "interrupt" // the turn is cancelled, what is pending stays, and this message comes first
+	OverlapReject    = "reject"    // it is refused: BUSY
+)
 
 // MadeID is the id of the n-th message, from 1, that reached a run without one.
 func MadeID(runID string, n int) string { return fmt.Sprintf("in-%s-%d", runID, n) }
@@ -197,6 +211,7 @@ type Dispose struct {
 type Remove struct {
 	RequestID string `json:"requestId,omitempty"`
 	ID        string `json:"id"`
+	Revision  *int64 `json:"revision,omitempty"` // of every edit: that the inbox must have, else it is refused: STALE_REVISION
 }
 
 // Replace puts another message in a pending one's place.
@@ -204,11 +219,29 @@ type Replace struct {
 	RequestID string `json:"requestId,omitempty"`
 	ID        string `json:"id"`
 	With      Send   `json:"with"`
+	Revision  *int64 `json:"revision,omitempty"` // see Remove
 }
 
 // Clear discards all pending messages.
 type Clear struct {
 	RequestID string `json:"requestId,omitempty"`
+	Revision  *int64 `json:"revision,omitempty"` // see Remove
+}
+
+// Promote moves a pending message to the head of a list: a queued followup becomes a steer, or runs next. It wakes nobody.
+type Promote struct {
+	RequestID string `json:"requestId,omitempty"`
+	ID        string `json:"id"`
+	Target    string `json:"target,omitempty"`   // next-turn or next-step; the list it is in if empty
+	Revision  *int64 `json:"revision,omitempty"` // see Remove
+}
+
+// Reorder gives one list of pending messages another order. It wakes nobody.
+type Reorder struct {
+	RequestID string   `json:"requestId,omitempty"`
+	IDs       []string `json:"ids"`                // of all its messages
+	Target    string   `json:"target,omitempty"`   // next-turn or next-step; the list of the first if empty
+	Revision  *int64   `json:"revision,omitempty"` // see Remove
 }
 
 // Roll asks for a new run of the workflow at the next moment at which nothing is open. It is invisible in the log.
@@ -364,6 +397,8 @@ type Act struct {
 	Remove  *Remove  `json:"remove,omitempty"`
 	Replace *Replace `json:"replace,omitempty"`
 	Clear   *Clear   `json:"clear,omitempty"`
+	Promote *Promote `json:"promote,omitempty"`
+	Reorder *Reorder `json:"reorder,omitempty"`
 }
 
 // A Receipt says what became of an act.
@@ -372,8 +407,8 @@ type Receipt struct {
 	Disposition Disposition `json:"disposition"`
 	Revision    int64       `json:"revision"`        // of the inbox
 	Seq         *int64      `json:"seq,omitempty"`   // of the insert event, if it is known already
-	Found       *bool       `json:"found,omitempty"` // inbox.remove, inbox.replace: it was still pending
-	Code        string      `json:"code,omitempty"`  // refused: INBOX_FULL DUPLICATE_ID INVALID CLOSED TOO_LARGE STORE BUSY UNKNOWN_TASK UNKNOWN_CALL STALE INVALID_SPEC
+	Found       *bool       `json:"found,omitempty"` // inbox.remove, inbox.replace, inbox.promote: it was still pending
+	Code        string      `json:"code,omitempty"`  // refused: INBOX_FULL DUPLICATE_ID INVALID CLOSED TOO_LARGE STORE BUSY PRECONDITION STALE_REVISION UNKNOWN_TASK UNKNOWN_CALL STALE INVALID_SPEC
 	Message     string      `json:"message,omitempty"`
 	Receipts    []Receipt   `json:"receipts,omitempty"` // batch: one per act
 
@@ -487,8 +522,10 @@ type LogHead struct {
 
 // Log is the answer to the query [QueryLog]: what the store does not hold yet.
 type Log struct {
-	Head LogHead          `json:"head"`
-	Tail []session.Record `json:"tail"`
+	Head     LogHead          `json:"head"`
+	Tail     []session.Record `json:"tail"`
+	Waiting  []session.Record `json:"waiting,omitempty"` // come after them; their seq is not known yet
+	Revision int64            `json:"revision"`          // of the inbox that all this comes to
 }
 
 // WhenIdle asks whether the agent is idle. With After, only a return to idle after that generation counts.
@@ -510,12 +547,20 @@ type MessageID struct {
 }
 
 // MessageState says where a message is. State is pending, claimed, ended, dropped, discarded or unknown; unknown
-// means that the agent remembers nothing of it, and the log decides.
+// means that the agent remembers nothing of it, and the log decides. What is absent is not known, or does not apply.
 type MessageState struct {
 	State string           `json:"state"`
 	Turn  int              `json:"turn,omitempty"`
 	Kind  session.TurnKind `json:"kind,omitempty"`  // ended and dropped: how the turn ended
 	Count int64            `json:"count,omitempty"` // events in the store
+
+	Target     string `json:"target,omitempty"`     // pending: the list
+	Step       int    `json:"step,omitempty"`       // of the turn, that claimed it
+	Consumed   bool   `json:"consumed,omitempty"`   // claimed, ended: it entered the step, and is a user message of the log
+	Edited     bool   `json:"edited,omitempty"`     // pending, claimed: it was replaced under its own id
+	Cause      string `json:"cause,omitempty"`      // discarded: removed, cleared, cancelled, replaced
+	ReplacedBy string `json:"replacedBy,omitempty"` // discarded: id of what took its place
+	Reason     string `json:"reason,omitempty"`     // dropped, or certain to be: blocked, aborted, error, rewritten, interrupted
 }
 
 // AwaitActivity is an activity of the workers that run agents, for workflows that wait for one: payload [Await], result

@@ -30,9 +30,11 @@ var wire = []any{
 	send,
 	signals.Cancel{RequestID: "r1", Cause: &session.Cause{Kind: session.CauseHook, Reason: "budget"}, KeepInbox: true, By: "ops", Text: "too slow", Bond: "1.child-7"},
 	signals.Dispose{RequestID: "r1", Bond: "1.child-7"},
-	signals.Remove{RequestID: "r1", ID: "m1"},
-	signals.Replace{RequestID: "r1", ID: "m1", With: signals.Send{ID: "m2", Text: "better"}},
-	signals.Clear{RequestID: "r1"},
+	signals.Remove{RequestID: "r1", ID: "m1", Revision: ptr(int64(3))},
+	signals.Replace{RequestID: "r1", ID: "m1", With: signals.Send{ID: "m2", Text: "better"}, Revision: ptr(int64(3))},
+	signals.Clear{RequestID: "r1", Revision: ptr(int64(3))},
+	signals.Promote{RequestID: "r1", ID: "m1", Target: session.NextStep, Revision: ptr(int64(3))},
+	signals.Reorder{RequestID: "r1", IDs: []string{"m2", "m1"}, Target: session.NextTurn, Revision: ptr(int64(3))},
 	signals.Roll{RequestID: "r1"},
 	decision, signals.Remember{Args: patterns, Any: true, UntilMS: 1764500000000}, rule,
 	signals.Policy{RequestID: "r1", Mode: signals.PolicyAllowList, Allow: []signals.Rule{rule}, Revoke: []string{"rule-1"}, By: "ops", Reason: "night"},
@@ -67,11 +69,13 @@ var wire = []any{
 	head,
 	maintenance,
 	deferred,
-	signals.Log{Head: head, Tail: []session.Record{{Seq: 9, Time: 1764500000000, Event: session.TurnStart{Turn: 2}}}},
+	signals.Log{Head: head, Tail: []session.Record{{Seq: 9, Time: 1764500000000, Event: session.TurnStart{Turn: 2}}},
+		Waiting: []session.Record{{Time: 1764500000001, Event: session.InboxMoved{Target: session.NextTurn, IDs: []string{"m3"}}}}, Revision: 4},
 	signals.WhenIdle{After: ptr(int64(1))},
 	signals.Idle{Idle: true, Generation: 2, Revision: 4, Retry: true},
 	signals.MessageID{ID: "m1"},
-	signals.MessageState{State: "ended", Turn: 2, Kind: session.TurnCompleted, Count: 34},
+	signals.MessageState{State: "ended", Turn: 2, Kind: session.TurnCompleted, Count: 34, Target: session.NextTurn, Step: 1, Consumed: true, Edited: true,
+		Cause: session.Replaced, ReplacedBy: "m2", Reason: session.DropBlocked},
 	signals.Await{ID: "sess-1", Message: "m1"},
 	signals.Answer{Turn: 2, Outcome: session.TurnReason{Kind: session.TurnAborted, Aborted: &session.Cause{Kind: session.CauseUser}}, Text: "hello", Dropped: true},
 }
@@ -93,9 +97,10 @@ var (
 
 	send = signals.Send{RequestID: "r1", ID: "m1", Text: "hello", Content: session.TextContent("hello"),
 		Body:   &session.Artifact{SHA256: strings.Repeat("ab", 32), Bytes: 5000, MediaType: session.StoredContent},
-		Source: &session.Source{Kind: session.SourcePlugin, Plugin: "ci"}, Target: session.NextStep, Wakeup: true}
+		Source: &session.Source{Kind: session.SourcePlugin, Plugin: "ci"}, Target: session.NextStep, Wakeup: true, Overlap: signals.OverlapReject, OnlyIfIdle: true, ExpectedTurn: ptr(2)}
 	act = signals.Act{Act: signals.Followup, Send: &signals.Send{Text: "hello"}, Cancel: &signals.Cancel{KeepInbox: true},
-		Remove: &signals.Remove{ID: "m1"}, Replace: &signals.Replace{ID: "m1", With: signals.Send{Text: "better"}}, Clear: &signals.Clear{RequestID: "r2"}}
+		Remove: &signals.Remove{ID: "m1"}, Replace: &signals.Replace{ID: "m1", With: signals.Send{Text: "better"}}, Clear: &signals.Clear{RequestID: "r2"},
+		Promote: &signals.Promote{ID: "m1"}, Reorder: &signals.Reorder{IDs: []string{"m2", "m1"}}}
 	pending     = signals.Pending{ID: "m3", Target: session.NextTurn, Bytes: 12}
 	maintenance = signals.Maintenance{Request: "r1", Task: "compact", Done: true, Result: json.RawMessage(`{"ok":true}`),
 		Failure: &session.Failure{Code: "ABORTED", Message: "cancelled"}}
@@ -151,7 +156,7 @@ func TestEveryGoldenFileHasAType(t *testing.T) {
 // The names are the contract with callers in any language: a change here breaks them.
 func TestTheNamesAreFixed(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"followup", "steer", "inject", "send", "cancel", "dispose", "inbox.remove", "inbox.replace", "inbox.clear", "batch",
+	require.Equal(t, []string{"followup", "steer", "inject", "send", "cancel", "dispose", "inbox.remove", "inbox.replace", "inbox.clear", "inbox.promote", "inbox.reorder", "batch",
 		"approve", "deny", "answer", "result", "policy", "plan", "maintain", "spawn", "configure", "roll"}, signals.Acts)
 	require.Equal(t, "child", signals.ChildSays)
 	require.Equal(t, "Await", signals.AwaitActivity)

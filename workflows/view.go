@@ -167,7 +167,7 @@ func logHead(s *driver.State) signals.LogHead {
 
 // LogView is what the store does not hold yet.
 func LogView(s *driver.State) signals.Log {
-	return signals.Log{Head: logHead(s), Tail: s.Log.Tail}
+	return signals.Log{Head: logHead(s), Tail: s.Log.Tail, Waiting: s.Log.Waiting, Revision: s.Revision}
 }
 
 // IdleView answers whenIdle.
@@ -178,35 +178,9 @@ func IdleView(s *driver.State, in signals.WhenIdle) signals.Idle {
 
 // MessageView says where a message is.
 func MessageView(s *driver.State, id string) signals.MessageState {
-	out := signals.MessageState{State: "unknown", Count: s.Log.Head.Count}
-	for i := len(s.Ended) - 1; i >= 0; i-- {
-		if e := s.Ended[i]; e.ID == id {
-			out = signals.MessageState{State: endedAs(e), Turn: e.Turn, Kind: e.Kind, Count: s.Log.Head.Count}
-			break
-		}
-	}
-	for _, claimed := range s.Claimed {
-		if claimed == id {
-			out = signals.MessageState{State: "claimed", Turn: s.Turn, Count: s.Log.Head.Count}
-		}
-	}
-	for _, p := range inbox(s) {
-		if p.ID == id {
-			out = signals.MessageState{State: "pending", Count: s.Log.Head.Count}
-		}
-	}
-	return out
-}
-
-func endedAs(e driver.Ended) string {
-	switch {
-	case e.Discarded:
-		return "discarded"
-	case e.Dropped:
-		return "dropped"
-	default:
-		return "ended"
-	}
+	f := s.Fate(id)
+	return signals.MessageState{State: cmp.Or(f.State, "unknown"), Turn: f.Turn, Kind: f.Kind, Count: s.Log.Head.Count, Target: f.Target, Step: f.Step,
+		Consumed: f.Consumed, Edited: f.Edited, Cause: f.Cause, ReplacedBy: f.ReplacedBy, Reason: f.Reason}
 }
 
 func (a *agent) view() signals.State {

@@ -20,6 +20,8 @@ var acts = map[string]func(s *setup, w *words) (act, error){
 	"remove":         one(parseRemove),
 	"replace":        one(parseReplace),
 	"clear":          one(parseClear),
+	"promote":        one(parsePromote),
+	"reorder":        one(parseReorder),
 	"batch":          parseBatch,
 	"signal":         parseSignal,
 	"direct":         parseDirect,

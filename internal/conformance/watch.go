@@ -53,6 +53,8 @@ var watches = map[string]func(args []string, value string) (*watch, error){
 	"header":       parseHeader,
 	"announced":    parseAnnounced,
 	"pending":      parsePending,
+	"message":      parseMessage,
+	"logged":       parseLogged,
 	"born":         parseBorn,
 	"unborn":       parseUnborn,
 	"listed":       parseListed(false),

@@ -106,6 +106,8 @@ var everyInput = map[string]struct {
 	"ChildTold":      {dropped, map[string]string{"idle/starting,idle/child,tools/delegated,tools/looking": handled, "opening": invalid}},
 	"ChildClosed":    {dropped, map[string]string{"idle/child,tools/delegated": handled, "opening": invalid}},
 	"ChildSeen":      {dropped, map[string]string{"tools/looking": handled, "opening": invalid}},
+	"Promoted":       {handled, map[string]string{"closed": "CLOSED"}},
+	"Reordered":      {noop, map[string]string{"closed": "CLOSED", "opening": handled}},
 	"RollAsked":      {handled, map[string]string{"claiming/roll,tools/roll,closed": dropped, "opening": invalid}},
 	"Reset":          {handled, map[string]string{"birth,closed": dropped, "opening": invalid}},
 	"Resumed":        {dropped, map[string]string{"idle/broken,claiming/roll,retry,tools/asking,tools/checking,tools/roll,tools/delegated,tools/looking,idle/child": handled, "opening": invalid}},
@@ -262,6 +264,14 @@ func (w *world) inputOf(kind string, ids map[string]string) []Input {
 		return []Input{Removed{Ref: "r", ID: "p"}}
 	case "Replaced":
 		return []Input{Replaced{Ref: "r", ID: "p", Message: user("new", 0)}}
+	case "Promoted":
+		return []Input{Promoted{Ref: "r", ID: "p", Target: session.NextTurn}}
+	case "Reordered": // the order that it has
+		ids := (&Driver{state: w.state()}).ids(session.NextStep)
+		if len(ids) == 0 {
+			ids = []string{"p"}
+		}
+		return []Input{Reordered{Ref: "r", Target: session.NextStep, IDs: ids}}
 	case "Cleared":
 		return []Input{Cleared{Ref: "r"}}
 	case "CancelAsked":

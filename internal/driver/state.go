@@ -87,9 +87,10 @@ type State struct {
 	Settling  bool             `json:"settling,omitempty"` // the awaited Step settles a lost one
 	Asked     int64            `json:"asked,omitempty"`    // epoch of the awaited Step, if its answer was there before a reset raised the agent's
 	Assembly  string           `json:"assembly,omitempty"`
-	Batch     []string         `json:"batch,omitempty"`   // claimed by the current proposal
-	Claimed   []string         `json:"claimed,omitempty"` // claimed by the current turn
-	Dropped   []string         `json:"dropped,omitempty"` // of those, what did not enter
+	Batch     []string         `json:"batch,omitempty"`     // claimed by the current proposal
+	Claimed   []string         `json:"claimed,omitempty"`   // claimed by the current turn
+	ClaimedAt []int            `json:"claimedAt,omitempty"` // steps of the last of those
+	Dropped   []string         `json:"dropped,omitempty"`   // of those, what did not enter
 	Calls     []Call           `json:"calls,omitempty"`
 	Defect    *session.Failure `json:"defect,omitempty"` // why no further call may start, and the turn will fail
 	Concluded bool             `json:"concluded,omitempty"`
@@ -109,10 +110,11 @@ type State struct {
 	Telling  bool    `json:"telling,omitempty"` // as soon as the log is flushed
 	Children []Child `json:"children,omitempty"`
 
-	Effects int64   `json:"effects"` // last effect id given
-	Seen    Ring    `json:"seen"`    // request ids, for de-duplication
-	Ended   []Ended `json:"ended,omitempty"`
-	FlushAt string  `json:"flushAt,omitempty"` // timer that retries a failed flush
+	Effects int64    `json:"effects"` // last effect id given
+	Seen    Ring     `json:"seen"`    // request ids, for de-duplication
+	Ended   []Ended  `json:"ended,omitempty"`
+	Fates   []string `json:"fates,omitempty"`   // what more is known of the last of those, see fate.go
+	FlushAt string   `json:"flushAt,omitempty"` // timer that retries a failed flush
 }
 
 // A Pending message waits in the inbox; its body is in the log.

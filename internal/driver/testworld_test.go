@@ -49,6 +49,7 @@ type world struct {
 	missed    []string          // of those, who was told something: the parent hears that they are gone
 	tells     []string          // what children were told
 	told      []string          // what the owner was told
+	firsts    map[string]bool   // messages that interrupt
 }
 
 // A kid is a child agent, as far as its parent can see.
@@ -171,6 +172,7 @@ func (w *world) feed(in Input) {
 	before.Calls = slices.Clone(before.Calls)
 	w.calls = before.Calls
 	w.allow(before, in)
+	w.noteFirsts(in)
 	w.path = append(w.path, step{phase: before.Phase, in: in})
 	events, effects := w.d.Handle(w.now, in)
 	for _, r := range events {
@@ -181,6 +183,21 @@ func (w *world) feed(in Input) {
 	w.checkEnd(in, effects)
 	w.checkLaws(before, in)
 	w.settleOpen()
+}
+
+// noteFirsts notes which messages are to come before what is queued.
+func (w *world) noteFirsts(in Input) {
+	if b, ok := in.(Batch); ok {
+		for _, act := range b.Acts {
+			w.noteFirsts(act)
+		}
+	}
+	if sent, ok := in.(Sent); ok && sent.Interrupt {
+		if w.firsts == nil {
+			w.firsts = map[string]bool{}
+		}
+		w.firsts[sent.Message.ID] = true
+	}
 }
 
 // settleOpen says who was not there to be told something, answers persists that nobody holds, and carries out rollovers
@@ -269,14 +286,18 @@ func (w *world) observe(e session.Event) {
 		w.observeApproval(e)
 	case session.InboxSpliced:
 		box := w.log.State().Inbox()
-		if e.Outcome == "" && e.RemovedCount == 0 && len(e.Inserted) == 1 { // at the tail
-			list, _, _ := box.Find(e.Inserted[0].ID)
+		if e.Outcome == "" && e.RemovedCount == 0 && len(e.Inserted) == 1 {
+			id := e.Inserted[0].ID
+			list, at, _ := box.Find(id)
 			items := box.NextTurn
 			if list == session.NextStep {
 				items = box.NextStep
 			}
-			if items[len(items)-1].ID != e.Inserted[0].ID {
-				w.failf("%s was not inserted at the tail", e.Inserted[0].ID)
+			switch {
+			case !w.firsts[id] && at != len(items)-1:
+				w.failf("%s was not inserted at the tail", id)
+			case w.firsts[id] && (at != 0 || list != session.NextTurn):
+				w.failf("%s, which interrupts, was not inserted before everything that is queued", id)
 			}
 		}
 		if e.Outcome == "" && e.RemovedCount > 0 && e.Start != 0 {
@@ -670,6 +691,41 @@ func (w *world) checkLaws(before State, in Input) {
 	w.checkLatch(before, in)
 }
 
+// checkFates: what the driver says of messages is what the log says, as far as the driver remembers. Two things are not in
+// the log: whether a list of one was cleared or its message removed, and that a step which came to nothing was entered
+// without any message. See [session.Tracker].
+func (w *world) checkFates(ids []string) {
+	w.t.Helper()
+	if len(w.state().Log.Waiting) > 0 {
+		return
+	}
+	for _, id := range ids {
+		live := w.state().Fate(id)
+		if live.State == "" {
+			continue
+		}
+		logged := w.logged(id)
+		if live.Cause == session.Cleared && logged.Cause == session.Removed || live.State == session.FateDiscarded && live.Cause == "" {
+			live.Cause = logged.Cause
+		}
+		if live.Reason == session.DropRewritten && logged.Reason == session.DropReason(live.Kind) {
+			live.Reason = logged.Reason
+		}
+		if live != logged {
+			w.failf("%s: the driver says %+v, the log %+v", id, live, logged)
+		}
+	}
+}
+
+// logged is what the log says of a message.
+func (w *world) logged(id string) session.Fate {
+	t := session.Track(id, w.log.Header().SeedLength)
+	for _, r := range w.log.Records() {
+		t.Add(r)
+	}
+	return t.Fate()
+}
+
 func (w *world) checkList(name string, logged []session.Message, held []Pending) {
 	if len(logged) != len(held) {
 		w.failf("%s has %d messages in the log, the driver holds %d", name, len(logged), len(held))
@@ -715,7 +771,7 @@ func (w *world) checkWake(before string, in Input, maintaining bool) {
 		if !in.Wakeup && before == StatusIdle && s.Phase != Birth && s.Status() != StatusIdle {
 			w.failf("an injection started the driver")
 		}
-	case Removed, Replaced, Cleared:
+	case Removed, Replaced, Cleared, Promoted, Reordered:
 		if before == StatusIdle && s.Status() == StatusRunning {
 			w.failf("an edit started the driver")
 		}
@@ -763,7 +819,7 @@ func nextLatch(now latch, before State, in Input, r Receipt) latch {
 	case Sent:
 		cancelled := before.Cancelled != nil && before.Cancelled.Kind != session.CauseDisposed
 		waits := before.Phase == Birth || before.Active() && cancelled || before.Phase == Draining && !before.Normal && before.Cancelled == nil ||
-			before.Phase == Maintaining && before.Cancelled == nil
+			before.Phase == Maintaining && before.Cancelled == nil || in.Interrupt && before.Active() && before.Cancelled == nil
 		if in.Wakeup && r.Disposition != Refused && waits {
 			return latched
 		}
