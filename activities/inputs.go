@@ -106,7 +106,7 @@ func (r *inputReader) event(e *historypb.HistoryEvent) {
 // tool notes a call whose body may have run: its tool/call was logged before.
 func (r *inputReader) tool(args *commonpb.Payloads) {
 	var in work.ToolIn
-	if json.Unmarshal(payload(args), &in) == nil && in.Mode != work.ToolGate {
+	if json.Unmarshal(payload(args), &in) == nil && in.Mode != work.ToolGate && in.Mode != work.ToolCheck {
 		r.out.Started = append(r.out.Started, session.ToolCall{Turn: in.Turn, Step: in.Step, CallID: in.Call.ID})
 	}
 }

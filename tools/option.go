@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -56,4 +57,10 @@ func WithFinal(fn func(content session.Content) session.Content) Option {
 // KeepWhole shows the model results of any size in full.
 func KeepWhole() Option {
 	return func(t *Tool) { t.KeepWhole = true }
+}
+
+// NeedsApproval declares that a person must let each call run, and why, which that person reads. Where nobody can be asked
+// the calls are denied. See plugin.Approval.
+func NeedsApproval(reason string) Option {
+	return func(t *Tool) { t.NeedsApproval = cmp.Or(reason, "every call of this tool needs an approval") }
 }

@@ -47,6 +47,9 @@ type Tool struct {
 	Reconcile func(ctx context.Context, key string) (result Result, done bool, err error)
 	// Final transforms the content of the outcome last of all, after every gate; nil leaves it. See spec §4.8, pipeline 8.
 	Final func(content session.Content) session.Content
+	// NeedsApproval is why a person must let each call run; empty: none need that. Where nobody can be asked the calls are
+	// denied. See plugin.Approval.
+	NeedsApproval string
 	// KeepWhole says that the model is shown results of any size in full: for tools that read in parts. See spec §9.4.
 	KeepWhole bool
 	// Validate checks raw arguments; New derives it from the schema. Its errors are [*Error] with code InvalidArgs.
