@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/everturn/everturn/internal/work"
 )
@@ -15,6 +16,8 @@ func (c *call) check(ctx context.Context) (work.ToolOut, error) {
 		return work.ToolOut{}, errors.New("nothing was said that could be checked")
 	}
 	switch c.in.Said.Kind {
+	case work.WaitApproval:
+		return c.checkEdit(ctx)
 	case work.WaitQuestion:
 		return c.checkAnswers(ctx)
 	case work.WaitClient:
@@ -24,9 +27,9 @@ func (c *call) check(ctx context.Context) (work.ToolOut, error) {
 	}
 }
 
-// unfitting tells whoever said it why it does not count.
+// unfitting tells whoever said it, in one line, why it does not count.
 func unfitting(why error) work.ToolOut {
-	return work.ToolOut{Verdict: work.Deny, Reason: clip(why.Error())}
+	return work.ToolOut{Verdict: work.Deny, Reason: clip(strings.Join(strings.Fields(why.Error()), " "))}
 }
 
 // fitting ends the call with what was said: it goes through the stages that come after a body.

@@ -60,7 +60,13 @@ func (a *Activities) setupAgain(ctx context.Context, in work.SetupIn) (work.Setu
 		if in.Spec, err = a.specAgain(ctx, in.Spec, last); err != nil {
 			return work.SetupOut{}, err
 		}
-		begin, source = func(ctx context.Context, in work.SetupIn) (*work.Inherited, error) { return a.resumed(ctx, in, last) }, sourceResume
+		begin, source = func(ctx context.Context, in work.SetupIn) (*work.Inherited, error) {
+			from, err := a.resumed(ctx, in, last)
+			if err == nil {
+				from.Policy, err = a.lastPolicy(ctx, in.Ident.Session, store.Head(from.Head))
+			}
+			return from, err
+		}, sourceResume
 	}
 	check := a.checkSpec
 	if in.Resume != nil { // the rest was checked before, and a later deployment may have gone on
@@ -84,6 +90,27 @@ func (a *Activities) setupAgain(ctx context.Context, in work.SetupIn) (work.Setu
 	out := a.born(k, in, spec, acts)
 	out.Source, out.Log = source, log
 	return out, nil
+}
+
+// lastPolicy is what the log says of the agent's policy about approvals, nil if it says nothing. A fork has none: nobody let
+// its calls run.
+func (a *Activities) lastPolicy(ctx context.Context, id string, head store.Head) (p *work.Policy, err error) {
+	header, err := a.Store.Header(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for r, err := range a.Store.Facts(ctx, id, head, header.SeedLength) {
+		if err != nil {
+			return nil, fmt.Errorf("policy about approvals: %w", err)
+		}
+		if e, ok := r.Event.(session.Feature); ok && e.Kind == "approval/policy" {
+			p = new(work.Policy)
+			if err := json.Unmarshal(e.Data, p); err != nil {
+				return nil, fmt.Errorf("policy about approvals, event %d: %w", r.Seq, err)
+			}
+		}
+	}
+	return p, nil
 }
 
 // specAgain is the recorded data the agent had last, as far as the closed run's history still knows: what it was created

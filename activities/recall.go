@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -120,7 +119,7 @@ func (b *rebirth) effect(ctx context.Context, c session.ToolCallBlock, old int64
 		if err != nil {
 			return e, err
 		}
-		if found && (len(note) == 0 || bytes.Equal(note, short) || bytes.Equal(note, long)) {
+		if found && (len(note) == 0 || isTitle(note, short) || isTitle(note, long)) {
 			return b.Store.Effect(ctx, key)
 		}
 	}

@@ -37,7 +37,9 @@ const (
 // shape makes the answer of a body that has run.
 func (c *call) shape(ctx context.Context, r tools.Result, failure error) (out work.ToolOut, err error) {
 	if failure != nil {
-		out = c.failure(ctx, failure)
+		if out = c.failure(ctx, failure); c.ran {
+			out.Content = c.noted(out.Content)
+		}
 	} else if out, err = c.success(ctx, r); err != nil {
 		return out, err
 	}
@@ -65,7 +67,7 @@ func (c *call) success(ctx context.Context, r tools.Result) (work.ToolOut, error
 	if out.Contexts, err = c.contexts(ctx, "ctx", r.Contexts); err != nil {
 		return out, err
 	}
-	out.Content, err = c.setAside(ctx, content)
+	out.Content, err = c.setAside(ctx, c.noted(content))
 	return out, err
 }
 

@@ -134,8 +134,10 @@ func (d *Definition) validateRest() error {
 			return fmt.Errorf("definition %s: variable %q: use letters, digits, '_', '-' and '.'", d.Name, name)
 		}
 	}
-	if a := d.Approval; a != nil && a.Deadline < 0 {
-		return fmt.Errorf("definition %s: Approval.Deadline is %v: use a positive duration, or 0 for none", d.Name, a.Deadline)
+	if d.Approval != nil {
+		if err := d.Approval.validate(); err != nil {
+			return fmt.Errorf("definition %s: Approval.%w", d.Name, err)
+		}
 	}
 	if d.Params != nil {
 		if _, err := tools.ReadSchema(d.Params); err != nil {

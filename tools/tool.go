@@ -50,6 +50,9 @@ type Tool struct {
 	// Answered makes the result of a call from what people answered, see [Result]; nil: the answers are the result, as JSON.
 	// It runs again if its worker dies in it.
 	Answered func(ctx context.Context, answers []Answer) (Result, error)
+	// NeedsApproval is why a person must let each call run; empty: none need that. Where nobody can be asked the calls are
+	// denied. See plugin.Approval.
+	NeedsApproval string
 	// KeepWhole says that the model is shown results of any size in full: for tools that read in parts. See spec §9.4.
 	KeepWhole bool
 	// Validate checks raw arguments; New derives it from the schema. Its errors are [*Error] with code InvalidArgs.

@@ -67,8 +67,12 @@ func deferred(s *driver.State) []signals.Deferred {
 	out := []signals.Deferred{}
 	for _, c := range s.Calls {
 		if w := c.Ask; w != nil {
-			out = append(out, signals.Deferred{ID: w.ID, CallID: c.ID, Tool: c.Name, DueMS: w.DueMS, Kind: kindOf(w), Digest: w.Digest,
-				Reason: w.Reason, Arguments: c.Arguments, Blob: c.Blob, Questions: w.Questions, Checking: w.Checking != nil})
+			one := signals.Deferred{ID: w.ID, CallID: c.ID, Tool: c.Name, DueMS: w.DueMS, Kind: kindOf(w), Digest: w.Digest,
+				Reason: w.Reason, Arguments: c.Arguments, Blob: c.Blob, Questions: w.Questions, Checking: w.Checking != nil}
+			if c.Approved != nil && len(c.Approved.Arguments) > 0 { // who runs it runs it with these
+				one.Arguments, one.Blob = string(c.Approved.Arguments), nil
+			}
+			out = append(out, one)
 		}
 	}
 	return out
