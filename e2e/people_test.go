@@ -125,3 +125,21 @@ func TestAScriptedChatAnswersQuestions(t *testing.T) {
 	p.ok("answer", id, "soon")
 	require.Zero(t, x.wait())
 }
+
+func TestClientToolsOfACommandLine(t *testing.T) {
+	p := here(t)
+	p.worker()
+	file := p.write("tools.json", `[{"name":"beep"}]`)
+	a := p.create("a", "--client-tools", file)
+	recorded, err := a.Recorded(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []signals.ClientTool{{Name: "beep"}}, recorded.ClientTools)
+	p.ok("configure", a.ID(), "--unset", "client-tools")
+	ask(t, a, "please echo x")
+	recorded, err = a.Recorded(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, recorded.ClientTools)
+	require.Contains(t, p.fails(2, "create", p.id("b"), "--client-tools", p.write("bad.json", `{}`)), "--client-tools "+p.path("bad.json"))
+	require.Contains(t, p.fails(6, "configure", a.ID(), "--client-tools", p.write("taken.json", `[{"name":"echo"}]`)), `definition "assistant" has a tool of that name`)
+	require.Contains(t, p.fails(6, "create", p.id("c"), "--client-tools", p.path("taken.json")), `definition "assistant" has a tool of that name`)
+}
