@@ -151,7 +151,7 @@ func (a *app) showCmd() *cobra.Command {
 			if link := s.link(agent.ID()); link != "" {
 				text += "\nlink:     " + link
 			}
-			return a.print(shown{state, problems}, text)
+			return a.print(shown{state, problems}, text+waitsText(state))
 		}),
 	}
 }
