@@ -112,6 +112,31 @@ func TestAnUpgradeInTheMiddle(t *testing.T) { // A3.12
 	}
 }
 
+// A step that a worker of today began for an agent of earlier rules is taken up by a worker of those: it left what they read.
+func TestAnUpgradeThatIsTakenBack(t *testing.T) { // A3.6, A3.12
+	long(t)
+	p := here(t)
+	program, err := earlier["rules 3"]()
+	require.NoError(t, err)
+	if program == "" {
+		t.Skip("this clone does not reach back so far")
+	}
+	const script = `text "one two three " chunks=3 delay 1h text "four"` + "\n"
+	older := p.helperWorkerOf(program, script)
+	a, err := p.agents.Create(t.Context(), agents.CreateOptions{ID: p.id("a"), Definition: helper})
+	require.NoError(t, err)
+	idle(t, a)
+	older.kill()
+	today := p.helperWorker(script)
+	id := send(t, a, "act")
+	streams(t, a, 3)
+	today.kill()
+	p.helperWorkerOf(program, strings.ReplaceAll(script, "delay 1h ", ""))
+	require.Equal(t, session.TurnCompleted, said(t, a, id).Outcome.Kind)
+	idle(t, a)
+	require.Regexp(t, ` CH×\d+ AA CH×\d+ AM SE TE\(completed\)$`, trace(p.records(a.ID())))
+}
+
 func inTool(t *testing.T, p *place, a *agents.Agent) string {
 	id := send(t, a, "act")
 	until(t, "the tool runs", func() bool { return p.exists("started-c1-1") })
