@@ -141,7 +141,7 @@ type Manifest struct {
 }
 
 // Rules is the behaviour version of this worker.
-const Rules = 3
+const Rules = 4
 
 // Worker is what every answer says about the worker that gave it.
 type Worker struct {
