@@ -55,19 +55,12 @@ type temporalBackend struct {
 
 func (b *temporalBackend) Start(ctx context.Context, id string, c signals.Create) error {
 	_, err := b.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: id, TaskQueue: b.options.TaskQueue, StaticSummary: summary(c),
+		ID: id, TaskQueue: b.options.TaskQueue, StaticSummary: c.Summary(),
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}, signals.WorkflowType, c)
 	return typed(err)
-}
-
-func summary(c signals.Create) string {
-	if c.Title != "" {
-		return c.Title
-	}
-	return "agent · " + c.Definition
 }
 
 func (b *temporalBackend) Signal(ctx context.Context, id, act string, payload any) error {

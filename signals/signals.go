@@ -460,7 +460,8 @@ type State struct {
 	Manifest       string            `json:"manifest,omitempty"` // digest
 	LastError      *session.Failure  `json:"lastError,omitempty"`
 	Approvals      *Approvals        `json:"approvals,omitempty"`
-	Plan           bool              `json:"plan,omitempty"` // plan mode is on
+	Plan           bool              `json:"plan,omitempty"`  // plan mode is on
+	Usage          *session.Usage    `json:"usage,omitempty"` // tokens since the workflow began
 }
 
 // A Pending message waits in the inbox.

@@ -63,6 +63,7 @@ var wire = []any{
 		Calls: []signals.CallState{call}, Deferred: []signals.Deferred{deferred}, Plan: true, Approvals: &signals.Approvals{Policy: signals.PolicyNever, Rules: []signals.Rule{rule}}, Children: []string{"child-1"}, Maintenance: &maintenance, Log: head, Revision: 4, IdleGeneration: 1,
 		Spec: strings.Repeat("ef", 32), Queue: "gpu", Metadata: map[string]string{"team": "blue"}, Changing: true,
 		Rules: 1, Manifest: "d0efebe3", LastError: &session.Failure{Code: "SERVER", Message: "overloaded", Status: 529, ProviderRetryAfterMS: 1000, RequestID: "q1"},
+		Usage: &session.Usage{InputTokens: 812, OutputTokens: 40, CacheReadTokens: 6000, CacheWriteTokens: 200, ReasoningTokens: 12},
 	},
 	pending,
 	call,

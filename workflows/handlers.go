@@ -19,7 +19,16 @@ func (a *agent) handlers(ctx workflow.Context) error {
 	if err := a.whenIdleHandler(ctx); err != nil {
 		return err
 	}
+	describeSignals(ctx)
 	return a.queries(ctx)
+}
+
+// describeSignals lets tools know which signals there are. Nothing is ever received from their channels: the interceptor
+// puts every signal into the one queue before it would get there. See architecture A3.1.
+func describeSignals(ctx workflow.Context) {
+	for _, name := range signals.Acts {
+		workflow.GetSignalChannelWithOptions(ctx, name, workflow.SignalChannelOptions{Description: descriptions[name]})
+	}
 }
 
 // actHandler takes an act as an update: it is queued like a signal and answered with its receipt.

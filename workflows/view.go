@@ -20,7 +20,7 @@ func View(s *driver.State) signals.State {
 		ID: s.Session, Definition: s.Definition, Title: s.Title, Parent: s.Parent, Model: s.Model, Status: status(s), Turn: s.Turn, Step: step(s),
 		Attempt: s.Attempt, Phase: string(s.Phase), Cancel: s.Cancelled, WaitingFor: waitingFor(s), Inbox: inbox(s), Calls: calls(s),
 		Deferred: deferred(s), Children: children(s), Maintenance: maintenance(s), Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
-		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError,
+		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError, Usage: s.Usage,
 		Spec: s.Spec, Queue: s.Queue, Metadata: Metadata(s.Metadata), Changing: s.Change != nil || len(s.Configures) > 0, Approvals: approvals(s), Plan: s.Plan,
 	}
 }
@@ -96,6 +96,15 @@ func unless(unknown bool, text string) string {
 
 // waitingForCalls says which tools run and which calls wait for somebody.
 func waitingForCalls(s *driver.State) string {
+	parts := working(s)
+	for _, d := range deferred(s) {
+		parts = append(parts, sayDeferred(d))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// working says which tools and child agents run.
+func working(s *driver.State) []string {
 	var parts []string
 	if names := runningTools(s); len(names) > 0 {
 		parts = append(parts, "tools: "+strings.Join(names, ", "))
@@ -105,10 +114,7 @@ func waitingForCalls(s *driver.State) string {
 			parts = append(parts, "child agent "+c.Child)
 		}
 	}
-	for _, d := range deferred(s) {
-		parts = append(parts, sayDeferred(d))
-	}
-	return strings.Join(parts, "; ")
+	return parts
 }
 
 func maintenance(s *driver.State) *signals.Maintenance {
@@ -252,20 +258,4 @@ func waitingUpdate(waiting string) temporal.SearchAttributeUpdate {
 		return attrWaiting.ValueUnset()
 	}
 	return attrWaiting.ValueSet(waiting)
-}
-
-// details is what the Temporal UI shows of the agent; it costs no history.
-func (a *agent) details() {
-	s := a.driver.State()
-	text := fmt.Sprintf("**%s** · turn %d step %d · %s", status(s), s.Turn, step(s), s.Definition)
-	if w := cmp.Or(a.blocked, waitingFor(s)); w != "" {
-		text += "\n\nwaits for " + w
-	}
-	if n := len(s.NextStep) + len(s.NextTurn); n > 0 {
-		text += fmt.Sprintf("\n\n%d messages pending", n)
-	}
-	if s.LastError != nil {
-		text += fmt.Sprintf("\n\nlast error: `%s` %s", s.LastError.Code, short(s.LastError.Message))
-	}
-	workflow.SetCurrentDetails(a.ctx, text)
 }

@@ -97,6 +97,7 @@ type State struct {
 	Retry     *Retry           `json:"retry,omitempty"`
 	Stops     int              `json:"stops,omitempty"` // how often the turn-stopping hook ran in this turn
 	LastError *session.Failure `json:"lastError,omitempty"`
+	Usage     *session.Usage   `json:"usage,omitempty"`   // of all steps
 	Waiting   string           `json:"waiting,omitempty"` // as the last transition said it
 
 	Maintenance *Maintenance `json:"maintenance,omitempty"` // the one that runs, or ran last

@@ -937,6 +937,7 @@ type answer struct {
 	failure     *session.Failure
 	recovery    *work.Recovery
 	acts        []work.Act
+	usage       *session.Usage
 }
 
 // stepDone answers the open Step, after writing what it says it wrote.
@@ -946,7 +947,7 @@ func (w *world) stepDone(a answer) {
 	in := r.effect.(StartStep).In
 	out := work.StepOut{Echo: work.EchoOf(in.Head.Count, in.Tail), Outcome: a.outcome, Entered: a.entered, Committed: a.committed,
 		Interrupted: a.interrupted, Finish: a.finish, Calls: a.calls, Failure: a.failure, Recovery: a.recovery, Acts: a.acts,
-		Assembly: "assembly", Model: "p/m", Reason: "no", Worker: work.Worker{Rules: 1}}
+		Assembly: "assembly", Model: "p/m", Reason: "no", Usage: a.usage, Worker: work.Worker{Rules: 1}}
 	w.write(in, a, &out)
 	out.Head = w.head()
 	if a.unwritten {
