@@ -34,7 +34,8 @@ func (d *Driver) onPromoted(in Promoted) {
 	d.reply(in.Ref, Receipt{ID: in.ID, Disposition: Done, Found: &found})
 }
 
-// onReordered gives a list another order. Who names other messages than are pending looked at another inbox.
+// onReordered gives a list another order. Who names other messages than are pending looked at another inbox. See spec
+// §3.3, docs/decisions/0014.
 func (d *Driver) onReordered(in Reordered) {
 	if d.seen(in.Ref, in.Request, "") || d.closed(in.Ref, "") || d.stale(in.Ref, "", in.Revision) {
 		return

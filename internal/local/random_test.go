@@ -209,15 +209,16 @@ func (c *chaos) input() {
 
 // reorder turns a list round, as it is or was.
 func (c *chaos) reorder() {
-	var s signals.State
-	if c.Query(c.t.Context(), "a", signals.QueryState, nil, &s) != nil {
-		return // no worker answers
-	}
+	c.mu.Lock()
+	s := c.agents["a"].state()
+	c.mu.Unlock()
 	r := signals.Reorder{Target: []string{session.NextTurn, session.NextStep}[c.IntN(2)]}
-	for _, p := range s.Inbox {
-		if p.Target == r.Target {
-			r.IDs = append([]string{p.ID}, r.IDs...)
-		}
+	list := s.NextTurn
+	if r.Target == session.NextStep {
+		list = s.NextStep
+	}
+	for _, p := range list {
+		r.IDs = append([]string{p.ID}, r.IDs...)
 	}
 	if len(r.IDs) > 0 {
 		c.note("reorder %v", r.IDs)
