@@ -22,6 +22,7 @@ func (s *step) calls(ctx context.Context, content session.Content) ([]work.Call,
 			c.Parallel = t.ParallelWith(b.Arguments)
 			c.Effect, c.Queue = string(effectOf(t)), t.Queue
 			c.TimeoutMS = timeoutOf(t).Milliseconds()
+			c.Gated = c.Gated || t.NeedsApproval != ""
 		}
 		if total += len(b.Arguments); len(b.Arguments) > work.InlineLimit || total > inlineTotal {
 			ref, err := s.storeArguments(ctx, b.Arguments)

@@ -88,6 +88,7 @@ func (c *call) collect(ctx context.Context) (work.ToolOut, error) {
 		}
 		answer.fold(r.Event)
 	}
+	c.ran = true
 	return c.shape(ctx, tools.TextResult(answer.message.Text()), answer.failure(c.in.Child.Session))
 }
 

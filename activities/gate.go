@@ -16,7 +16,7 @@ import (
 	"github.com/everturn/everturn/tools"
 )
 
-// gated reports whether a call needs a decision before its body runs.
+// gated reports whether every call needs a decision before its body runs.
 func (k *kind) gated() bool { return len(k.ToolPreExecute) > 0 || len(k.Guards) > 0 }
 
 // posted reports whether an outcome is judged.
@@ -52,6 +52,9 @@ func fault(out work.ToolOut) work.ToolOut {
 // decide asks gates and guards.
 func (c *call) decide(ctx context.Context, call plugin.ToolCall) (work.ToolOut, error) {
 	v, failure := c.kind.DecideCall(c.acts.at(ctx, "pre"), call)
+	if v.Kind == plugin.Allow && c.mustAsk() {
+		v = plugin.Verdict{Kind: plugin.Ask, Reason: c.tool.NeedsApproval}
+	}
 	if out, err := c.stopped(ctx); out != nil || err != nil {
 		return fault(deref(out)), err
 	}
@@ -64,10 +67,14 @@ func (c *call) decide(ctx context.Context, call plugin.ToolCall) (work.ToolOut, 
 	return out, err
 }
 
+// mustAsk reports whether the tool itself is declared to need an approval, whatever gates say.
+func (c *call) mustAsk() bool { return c.tool != nil && c.tool.NeedsApproval != "" }
+
 // The texts of calls that nobody could be asked about.
 const (
 	textNoApproval = "this call needs an approval, and this agent has no approval service"
 	textNotAsked   = "this call needs an approval, which was not asked for before it ran; make the call again"
+	textOtherCall  = "the approval of this call is about other arguments; make the call again"
 )
 
 func (c *call) verdict(v plugin.Verdict) work.ToolOut {
@@ -77,9 +84,23 @@ func (c *call) verdict(v plugin.Verdict) work.ToolOut {
 	case v.Kind == plugin.Ask && c.kind.Approval == nil:
 		return denied(textNoApproval, v.Reason)
 	case v.Kind == plugin.Ask:
-		return work.ToolOut{Verdict: work.Ask, Reason: clip(v.Reason), DeadlineMS: wholeMS(c.kind.Approval.Deadline)}
+		return work.ToolOut{Verdict: work.Ask, Reason: clip(v.Reason), DeadlineMS: deadlineMS(c.kind.Approval), Digest: c.digest()}
 	}
 	return work.ToolOut{Verdict: work.Allow}
+}
+
+// digest is what a decision about the call is bound to.
+func (c *call) digest() string { return work.CallDigest(c.in.Call.Name, c.raw) }
+
+// deadlineMS is how long a person is waited for; 0 means without end.
+func deadlineMS(a *plugin.Approval) int64 {
+	switch {
+	case a.Deadline == 0:
+		return wholeMS(plugin.DefaultApprovalDeadline)
+	case a.Deadline < 0:
+		return 0
+	}
+	return wholeMS(a.Deadline)
 }
 
 // wholeMS rounds up: a short deadline must not become none.
@@ -98,12 +119,16 @@ func denied(why, reason string) work.ToolOut {
 	return work.ToolOut{Verdict: work.Deny, IsError: true, Content: session.TextContent(clip("Error: " + why))}
 }
 
-// clear lets the body run. A decision that was recorded counts, but the guards are asked again: an approval may be old.
-// A call that was listed by a worker without gates is decided here. See architecture A3.12.
+// clear lets the body run. A decision that was recorded counts, if it is about these arguments, but the guards are asked
+// again: an approval may be old. A call that was listed by a worker without gates is decided here. See architecture A3.12.
 func (c *call) clear(ctx context.Context, call plugin.ToolCall) (*work.ToolOut, error) {
 	out := work.ToolOut{Verdict: work.Allow}
 	switch {
-	case !c.kind.gated():
+	case c.in.Approved != nil && c.in.Approved.Digest != c.digest():
+		out = denied(textOtherCall, "")
+	case !c.kind.gated() && !c.mustAsk():
+	case c.in.Call.Gated && c.mustAsk() && c.in.Approved == nil:
+		out = denied(textNotAsked, c.tool.NeedsApproval)
 	case c.in.Call.Gated:
 		reason, err := c.kind.Objection(call)
 		if err != nil {
@@ -124,7 +149,7 @@ func (c *call) clear(ctx context.Context, call plugin.ToolCall) (*work.ToolOut, 
 		asked := denied(textNotAsked, out.Reason)
 		asked.Acts, out = out.Acts, asked
 	}
-	out.Verdict, out.Reason, out.DeadlineMS = "", "", 0
+	out.Verdict, out.Reason, out.DeadlineMS, out.Digest = "", "", 0, ""
 	return &out, nil
 }
 

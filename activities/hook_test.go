@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -187,9 +188,12 @@ func TestABirthThatCannotBeRecordedIsTriedAgain(t *testing.T) {
 func TestAnInvalidDefinitionIsNamed(t *testing.T) {
 	t.Parallel()
 	for says, d := range map[string]plugin.Definition{
-		"Approval.Deadline is -1ns": {Approval: &plugin.Approval{Deadline: -1}},
-		`maintenance task "a b"`:    {Maintenance: map[string]plugin.MaintenanceTask{"a b": idleTask}},
-		`maintenance task "a" is`:   {Maintenance: map[string]plugin.MaintenanceTask{"a": nil}},
+		`Approval.Policy is "sometimes"`:                                          {Approval: &plugin.Approval{Policy: "sometimes"}},
+		"Approval.Allow: rule 1: name the tool":                                   {Approval: &plugin.Approval{Allow: []plugin.Rule{{}}}},
+		"Approval.Allow: rule 2: name the tool, and the argument of each pattern": {Approval: &plugin.Approval{Allow: []plugin.Rule{{Tool: "t"}, {Tool: "t", Args: map[string]string{"": "x"}}}}},
+		"Approval.Allow: at most 64 rules of 8192 bytes in all":                   {Approval: &plugin.Approval{Allow: slices.Repeat([]plugin.Rule{{Tool: "t"}}, 65)}},
+		`maintenance task "a b"`:                                                  {Maintenance: map[string]plugin.MaintenanceTask{"a b": idleTask}},
+		`maintenance task "a" is`:                                                 {Maintenance: map[string]plugin.MaintenanceTask{"a": nil}},
 	} {
 		d.Name = "d"
 		require.ErrorContains(t, d.Validate(), says)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/internal/work"
@@ -61,7 +62,13 @@ func (c *call) note(ctx context.Context) (*work.ToolOut, error) {
 
 // title is what the ledger says of the call to somebody who has only the ledger, and tells it from a call with other
 // arguments. See [Activities.Reset].
-func (c *call) title() []byte { return titleOf(c.in.Call) }
+func (c *call) title() []byte {
+	title := titleOf(c.in.Call)
+	if edited := c.edited(); edited != nil {
+		title = slices.Concat(title, []byte(changedTo), edited)
+	}
+	return title
+}
 
 func titleOf(c work.Call) []byte {
 	arguments, blob := c.Arguments, c.Blob
@@ -137,8 +144,15 @@ func (c *call) recallAs(ctx context.Context, key string) (*work.ToolOut, error) 
 	if c.effect() == tools.Reconcile && c.tool != nil {
 		return c.reconcile(ctx, key)
 	}
-	out := outcomeUnknown()
+	out := c.unknownOutcome()
 	return &out, nil
+}
+
+// unknownOutcome is the answer for a body that may have run.
+func (c *call) unknownOutcome() work.ToolOut {
+	out := outcomeUnknown()
+	out.Content = c.noted(out.Content)
+	return out
 }
 
 func resultOf(data []byte) (*work.ToolOut, error) {
@@ -155,11 +169,12 @@ func (c *call) reconcile(ctx context.Context, key string) (*work.ToolOut, error)
 	switch {
 	case err != nil:
 		c.Log(ctx, "tool could not say what became of its effect", "session_id", c.in.Ident.Session, "call_id", c.in.Call.ID, "error", err)
-		out := outcomeUnknown()
+		out := c.unknownOutcome()
 		return &out, nil
 	case !done:
 		return nil, nil
 	}
+	c.ran = true
 	out, err := c.shape(ctx, result, nil)
 	if err != nil {
 		return nil, err
@@ -213,7 +228,7 @@ func (c *call) guess() work.ToolOut {
 	case lostUnavailable:
 		return unavailable(c.in.Call.Name)
 	}
-	return outcomeUnknown()
+	return c.unknownOutcome()
 }
 
 // neverStarted is the answer for a call whose body never ran.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/plugin"
@@ -29,8 +30,24 @@ func manifestOf(d *plugin.Definition, set *tools.Set) work.Manifest {
 		m.MaxParallel = plugin.DefaultMaxParallelTools
 	}
 	m.SessionStart, m.TurnStopping = len(d.SessionStart) > 0, len(d.TurnStopping) > 0
-	m.Tasks = taskNames(d)
+	m.Tasks, m.Approvals = taskNames(d), approvalsOf(d.Approval)
 	return m
+}
+
+// approvalsOf is what an agent must know of the approval service; nil if nothing but asking is declared.
+func approvalsOf(a *plugin.Approval) *work.Approvals {
+	if a == nil || a.Policy == "" && len(a.Allow) == 0 {
+		return nil
+	}
+	out := &work.Approvals{Mode: a.Policy}
+	for _, r := range a.Allow {
+		rule := work.Rule{Tool: r.Tool}
+		for _, name := range slices.Sorted(maps.Keys(r.Args)) {
+			rule.Args = append(rule.Args, work.ArgPattern{Name: name, Pattern: r.Args[name]})
+		}
+		out.Allow = append(out.Allow, rule)
+	}
+	return out
 }
 
 // taskNames are the maintenance tasks that callers can ask for.
@@ -62,12 +79,19 @@ type features struct {
 	ToolOrder   []string
 	MaxParallel int
 	Gates       []int
-	Approval    *plugin.Approval
+	Approval    *approvalFeature
 	MaxResult   int
 	Tasks       []string
 	Hides       bool
 	Compaction  *plugin.Compaction
 	Params      json.RawMessage `json:",omitempty"`
+}
+
+// An approvalFeature has what is not declared left out, so that the digests of before stay.
+type approvalFeature struct {
+	Deadline time.Duration
+	Policy   string        `json:",omitempty"`
+	Allow    []plugin.Rule `json:",omitempty"`
 }
 
 type sectionFeature struct {
@@ -82,13 +106,14 @@ type toolFeature struct {
 	Timeout  int64
 	Queue    string
 	Parallel bool
+	Approval string `json:",omitempty"`
 }
 
 // digest changes when the definition does, as far as that can be seen from outside its functions.
 func digest(d *plugin.Definition, set *tools.Set) string {
 	f := features{
 		Name: d.Name, Route: declaredConfig(d, work.Spec{}), ToolOrder: d.ToolOrder, MaxParallel: d.MaxParallelTools,
-		Gates: gateCounts(d), Approval: d.Approval, MaxResult: d.MaxResultBytes, Tasks: taskNames(d), Hides: d.Hide != nil, Compaction: d.Compaction, Params: d.Params,
+		Gates: gateCounts(d), Approval: (*approvalFeature)(d.Approval), MaxResult: d.MaxResultBytes, Tasks: taskNames(d), Hides: d.Hide != nil, Compaction: d.Compaction, Params: d.Params,
 	}
 	for _, s := range d.Sections {
 		f.Sections = append(f.Sections, sectionFeature{s.Name, s.Text, s.Order, s.Render != nil, s.Complete})
@@ -101,7 +126,7 @@ func digest(d *plugin.Definition, set *tools.Set) string {
 		f.Contexts = append(f.Contexts, fmt.Sprintf("%s %v", c.Name, c.Order))
 	}
 	for _, t := range set.All() {
-		f.Tools = append(f.Tools, toolFeature{t.Schema(), effectOf(t), timeoutOf(t).Milliseconds(), t.Queue, t.Parallel != nil})
+		f.Tools = append(f.Tools, toolFeature{t.Schema(), effectOf(t), timeoutOf(t).Milliseconds(), t.Queue, t.Parallel != nil, t.NeedsApproval})
 	}
 	raw, err := json.Marshal(f)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // afterBody ends the call here, unless its post stage is one of its own. A call that was listed by a worker without a
 // post gate is judged here.
 func (c *call) afterBody(ctx context.Context, out work.ToolOut) (work.ToolOut, error) {
-	if out.Delegate != nil || c.in.Call.Posted && !out.SkipPost {
+	if out.Delegate != nil || out.Defer != nil || c.in.Call.Posted && !out.SkipPost {
 		return out, nil
 	}
 	if c.kind.posted() && !out.SkipPost && ctx.Err() == nil {
@@ -53,7 +53,7 @@ func (c *call) judge(ctx context.Context, out work.ToolOut) (work.ToolOut, error
 		return out, err
 	}
 	out.Acts = slices.Concat(acts, own[before:])
-	return c.close(ctx, out, !d.Block)
+	return c.close(ctx, out, !d.Block, c.edited() != nil && c.isNoted(seen.Content))
 }
 
 // seen is the outcome as gates and listeners see it.
@@ -134,11 +134,18 @@ func (c *call) withContent(ctx context.Context, out work.ToolOut, content sessio
 // final ends the call: the tool's own last transform, the projection of a large result, the notification. See spec §4.8,
 // pipeline 8 and 9.
 func (c *call) final(ctx context.Context, out work.ToolOut) (work.ToolOut, error) {
-	return c.close(ctx, out, true)
+	tells, err := c.tellsEdit(ctx, out)
+	if err != nil {
+		return out, err
+	}
+	return c.close(ctx, out, true, tells)
 }
 
-func (c *call) close(ctx context.Context, out work.ToolOut, projects bool) (work.ToolOut, error) {
+func (c *call) close(ctx context.Context, out work.ToolOut, projects, tellsEdit bool) (work.ToolOut, error) {
 	out, err := c.transform(ctx, out)
+	if err == nil && tellsEdit {
+		out, err = c.keepNote(ctx, out)
+	}
 	if err != nil {
 		return out, err
 	}

@@ -39,6 +39,7 @@ type LastInputs struct {
 type SentInput struct {
 	Message session.Message
 	Target  string
+	First   bool // it was to come before everything that is queued
 }
 
 // sourceResume is how an incarnation begins that is not the first. See spec §6.1.6.
@@ -59,7 +60,13 @@ func (a *Activities) setupAgain(ctx context.Context, in work.SetupIn) (work.Setu
 		if in.Spec, err = a.specAgain(ctx, in.Spec, last); err != nil {
 			return work.SetupOut{}, err
 		}
-		begin, source = func(ctx context.Context, in work.SetupIn) (*work.Inherited, error) { return a.resumed(ctx, in, last) }, sourceResume
+		begin, source = func(ctx context.Context, in work.SetupIn) (*work.Inherited, error) {
+			from, err := a.resumed(ctx, in, last)
+			if err == nil {
+				from.Policy, err = a.lastPolicy(ctx, in.Ident.Session, store.Head(from.Head))
+			}
+			return from, err
+		}, sourceResume
 	}
 	check := a.checkSpec
 	if in.Resume != nil { // the rest was checked before, and a later deployment may have gone on
@@ -83,6 +90,27 @@ func (a *Activities) setupAgain(ctx context.Context, in work.SetupIn) (work.Setu
 	out := a.born(k, in, spec, acts)
 	out.Source, out.Log = source, log
 	return out, nil
+}
+
+// lastPolicy is what the log says of the agent's policy about approvals, nil if it says nothing. A fork has none: nobody let
+// its calls run.
+func (a *Activities) lastPolicy(ctx context.Context, id string, head store.Head) (p *work.Policy, err error) {
+	header, err := a.Store.Header(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	for r, err := range a.Store.Facts(ctx, id, head, header.SeedLength) {
+		if err != nil {
+			return nil, fmt.Errorf("policy about approvals: %w", err)
+		}
+		if e, ok := r.Event.(session.Feature); ok && e.Kind == "approval/policy" {
+			p = new(work.Policy)
+			if err := json.Unmarshal(e.Data, p); err != nil {
+				return nil, fmt.Errorf("policy about approvals, event %d: %w", r.Seq, err)
+			}
+		}
+	}
+	return p, nil
 }
 
 // specAgain is the recorded data the agent had last, as far as the closed run's history still knows: what it was created
@@ -242,6 +270,9 @@ func (b *rebirth) finish(ctx context.Context, recalled, repair []session.Record,
 		splice, err := b.state.Inbox().Insert(s.Target, s.Message)
 		if err != nil {
 			continue // pending already, or no log would take it
+		}
+		if s.First {
+			splice.Start = 0
 		}
 		if err := add(splice); err != nil {
 			return nil, fmt.Errorf("input that no log has: %w", err)

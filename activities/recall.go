@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -95,7 +94,7 @@ func (b *rebirth) results(ctx context.Context, old int64) (map[string]session.Kn
 		if e.State != store.EffectDone {
 			continue
 		}
-		if out, err := resultOf(e.Result); err == nil { // else its outcome is unknown
+		if out, err := resultOf(e.Result); err == nil && out.Delegate == nil && out.Defer == nil { // else its outcome is unknown
 			known[c.ID] = session.KnownResult{Content: out.Content, IsError: out.IsError, Error: out.Error, Meta: out.Meta}
 		}
 	}
@@ -120,7 +119,7 @@ func (b *rebirth) effect(ctx context.Context, c session.ToolCallBlock, old int64
 		if err != nil {
 			return e, err
 		}
-		if found && (len(note) == 0 || bytes.Equal(note, short) || bytes.Equal(note, long)) {
+		if found && (len(note) == 0 || isTitle(note, short) || isTitle(note, long)) {
 			return b.Store.Effect(ctx, key)
 		}
 	}

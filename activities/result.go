@@ -37,7 +37,9 @@ const (
 // shape makes the answer of a body that has run.
 func (c *call) shape(ctx context.Context, r tools.Result, failure error) (out work.ToolOut, err error) {
 	if failure != nil {
-		out = c.failure(ctx, failure)
+		if out = c.failure(ctx, failure); c.ran {
+			out.Content = c.noted(out.Content)
+		}
 	} else if out, err = c.success(ctx, r); err != nil {
 		return out, err
 	}
@@ -50,6 +52,12 @@ func (c *call) success(ctx context.Context, r tools.Result) (work.ToolOut, error
 	if r.Delegate != nil {
 		return c.delegate(ctx, *r.Delegate)
 	}
+	if r.Ask != nil {
+		return c.askPeople(*r.Ask)
+	}
+	if r.Outside != nil {
+		return work.ToolOut{Defer: &work.Deferral{Kind: work.WaitClient}, DeadlineMS: wholeMS(r.Outside.Deadline)}, nil
+	}
 	content, refused := c.readable(r.Content)
 	if refused != nil {
 		return *refused, nil
@@ -59,7 +67,7 @@ func (c *call) success(ctx context.Context, r tools.Result) (work.ToolOut, error
 	if out.Contexts, err = c.contexts(ctx, "ctx", r.Contexts); err != nil {
 		return out, err
 	}
-	out.Content, err = c.setAside(ctx, content)
+	out.Content, err = c.setAside(ctx, c.noted(content))
 	return out, err
 }
 

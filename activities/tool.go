@@ -52,6 +52,7 @@ type call struct {
 	shown plugin.View     // what gates and listeners may know
 	raw   string          // arguments, once they were read
 	whole session.Content // of the result, if the answer holds only its reference
+	ran   bool            // the body ran, here or elsewhere, or may have
 }
 
 func (a *Activities) openCall(ctx context.Context, in work.ToolIn) (*call, error) {
@@ -81,6 +82,8 @@ func (c *call) stage(ctx context.Context) (work.ToolOut, error) {
 	switch c.in.Mode {
 	case work.ToolGate:
 		return c.gate(ctx)
+	case work.ToolCheck:
+		return c.check(ctx)
 	case work.ToolPost:
 		return c.post(ctx)
 	case work.ToolCollect:
@@ -150,6 +153,7 @@ func (c *call) run(ctx context.Context) (work.ToolOut, error) {
 	if err := c.point(ctx, "tool/started"); err != nil {
 		return work.ToolOut{}, err
 	}
+	c.ran = true
 	result, failure := c.kind.Executed(c.acts.at(ctx, "execute"), call, c.body)
 	if err := c.point(ctx, "tool/body-done"); err != nil {
 		return work.ToolOut{}, err
@@ -170,8 +174,11 @@ func (c *call) run(ctx context.Context) (work.ToolOut, error) {
 	return out, nil
 }
 
-// arguments is the raw text of the model.
+// arguments is the raw text of the model, or of a person who changed it.
 func (c *call) arguments(ctx context.Context) (string, error) {
+	if edited := c.edited(); edited != nil {
+		return string(edited), nil
+	}
 	if c.in.Call.Blob == nil {
 		return c.in.Call.Arguments, nil
 	}
@@ -207,7 +214,7 @@ var errToolTimeout = errors.New("the tool ran out of time")
 func (c *call) equip(ctx context.Context) context.Context {
 	ctx = c.acts.at(ctx, "tool")
 	return tools.WithCall(ctx, tools.Call{
-		Session: c.in.Ident.Session, Turn: c.in.Turn, Step: c.in.Step, ID: c.in.Call.ID, Key: c.in.Key, Try: c.exec, Params: slices.Clone(c.shown.Params),
+		Session: c.in.Ident.Session, Turn: c.in.Turn, Step: c.in.Step, ID: c.in.Call.ID, Key: c.in.Key, Try: c.exec, Params: slices.Clone(c.shown.Params), Plan: c.in.Plan,
 	})
 }
 

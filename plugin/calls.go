@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/tools"
@@ -79,12 +78,6 @@ type ToolPostGate func(ctx context.Context, in ToolOutcome, next func(context.Co
 
 // A ToolListener learns of final outcomes, at least once each. Its panic is contained. See spec §4.8, pipeline 9.
 type ToolListener func(ToolOutcome)
-
-// Approval is the approval service: a call that a gate wants to ask about waits for a person, without a worker and over
-// restarts. Nobody answers in time: it is denied.
-type Approval struct {
-	Deadline time.Duration // 0 means without end
-}
 
 // DecideCall runs the pre-execute gate and then the guards. A guard's reason is never overruled. See spec §4.8,
 // pipeline 2 and 3.

@@ -134,8 +134,10 @@ func (d *Definition) validateRest() error {
 			return fmt.Errorf("definition %s: variable %q: use letters, digits, '_', '-' and '.'", d.Name, name)
 		}
 	}
-	if a := d.Approval; a != nil && a.Deadline < 0 {
-		return fmt.Errorf("definition %s: Approval.Deadline is %v: use a positive duration, or 0 for none", d.Name, a.Deadline)
+	if d.Approval != nil {
+		if err := d.Approval.validate(); err != nil {
+			return fmt.Errorf("definition %s: Approval.%w", d.Name, err)
+		}
 	}
 	if d.Params != nil {
 		if _, err := tools.ReadSchema(d.Params); err != nil {
@@ -174,6 +176,7 @@ type View struct {
 	Model    string
 	CWD      string
 	Params   json.RawMessage // recorded at Create
+	Plan     bool            // plan mode is on, see [Definition.PlanFirst]; false outside of a step
 }
 
 // A Section is a named part of the system prompt. Text is used when Render is nil. See spec §8.1.
@@ -273,6 +276,8 @@ type Agent interface {
 	Inject(m session.Message)
 	Send(m session.Message, target string, wakeup bool)
 	Cancel(cause session.Cause, keepInbox bool)
+	// Plan switches plan mode, from the next step on.
+	Plan(on bool)
 	// Spawn starts a child agent and returns its session id. A child that cannot be started is reported as refused.
 	Spawn(c tools.Child) (id string)
 }

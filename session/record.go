@@ -169,6 +169,8 @@ func unmarshalEvent(kind string, data []byte) (Event, error) {
 	switch kind {
 	case "agent/inbox/spliced":
 		return decode[InboxSpliced](data)
+	case "agent/inbox/moved":
+		return decode[InboxMoved](data)
 	case "turn/start":
 		return decode[TurnStart](data)
 	case "step/start":
@@ -225,7 +227,7 @@ func isFeature(kind string) bool {
 	case "todo/write", "session/title":
 		return true
 	}
-	for _, prefix := range []string{"compaction/", "approval/", "question/"} {
+	for _, prefix := range []string{"compaction/", "approval/", "question/", "client/", "plan/"} {
 		if strings.HasPrefix(kind, prefix) {
 			return true
 		}

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -53,7 +54,18 @@ func WithFinal(fn func(content session.Content) session.Content) Option {
 	return func(t *Tool) { t.Final = fn }
 }
 
+// WithAnswered gives the function that makes the result of a call from what people answered.
+func WithAnswered(fn func(ctx context.Context, answers []Answer) (Result, error)) Option {
+	return func(t *Tool) { t.Answered = fn }
+}
+
 // KeepWhole shows the model results of any size in full.
 func KeepWhole() Option {
 	return func(t *Tool) { t.KeepWhole = true }
+}
+
+// NeedsApproval declares that a person must let each call run, and why, which that person reads. Where nobody can be asked
+// the calls are denied. See plugin.Approval.
+func NeedsApproval(reason string) Option {
+	return func(t *Tool) { t.NeedsApproval = cmp.Or(reason, "every call of this tool needs an approval") }
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/everturn/everturn/internal/driver"
+	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/signals"
 	"go.temporal.io/sdk/workflow"
 )
@@ -20,7 +21,7 @@ func (a *agent) details() {
 // send for it to do something else. Blocked is what a signal waits for before it can be read.
 func Details(s *driver.State, blocked string) string {
 	var parts []string
-	for _, part := range []string{title(s), headline(s), waits(s, blocked), approvals(s), callLine(s), pendingLine(s), problem(s), usageLine(s), hint(s)} {
+	for _, part := range []string{title(s), headline(s), waits(s, blocked), asked(s), callLine(s), pendingLine(s), problem(s), usageLine(s), hint(s)} {
 		if part != "" {
 			parts = append(parts, part)
 		}
@@ -51,7 +52,7 @@ func headline(s *driver.State) string {
 func waits(s *driver.State, blocked string) string {
 	text := cmp.Or(blocked, waitingFor(s))
 	if blocked == "" && s.Phase == driver.Tools && len(deferred(s)) > 0 {
-		text = strings.Join(append(working(s), "a person to decide"), "; ")
+		text = strings.Join(append(working(s), "somebody to answer what stands below"), "; ")
 	}
 	return unless(text == "", "Waits for "+text+".")
 }
@@ -63,35 +64,78 @@ const (
 	shownArguments = 400 // bytes of a call's
 )
 
-// approvals says of each call that waits for a person what it would do, and what to send to answer.
-func approvals(s *driver.State) string {
+// asked says of each call that waits for somebody what it is about, and what to send to answer.
+func asked(s *driver.State) string {
 	var parts []string
 	for _, c := range s.Calls {
-		if c.State == driver.CallAsking {
-			parts = append(parts, approval(c))
+		if c.Ask != nil {
+			parts = append(parts, wait(c))
 		}
 	}
 	if more := len(parts) - shownApprovals; more > 0 {
-		parts = append(parts[:shownApprovals], fmt.Sprintf("%d more calls wait for a decision: see the query `%s`.", more, signals.QueryState))
+		parts = append(parts[:shownApprovals], fmt.Sprintf("%d more calls wait for somebody: see the query `%s`.", more, signals.QueryState))
 	}
 	return strings.Join(parts, "\n\n")
 }
 
-func approval(c driver.Call) string {
-	text := fmt.Sprintf("**To be decided:** %s with %s\n\n", code(c.Name), arguments(c))
-	text += fmt.Sprintf("* to let it run, send the signal `%s` with %s\n", signals.Approve, code(decision(c.Ask.ID, "")))
-	text += fmt.Sprintf("* to refuse it, send the signal `%s` with %s", signals.DenyCall, code(decision(c.Ask.ID, "why")))
+func wait(c driver.Call) string {
+	text, late := approval(c), "nobody decides until %s: it is refused"
+	switch c.Ask.Kind {
+	case work.WaitQuestion:
+		text, late = question(c), "nobody answers until %s: the agent goes on without"
+	case work.WaitClient:
+		text, late = clientCall(c), "no result until %s: the call has failed"
+	}
 	if c.Ask.DueMS > 0 {
-		text += "\n* nobody decides until " + clock(c.Ask.DueMS) + ": it is refused"
+		text += "\n* " + fmt.Sprintf(late, clock(c.Ask.DueMS))
 	}
 	return text
 }
 
-// decision is a payload that a person can copy and complete.
-func decision(id, reason string) string {
-	raw, err := json.Marshal(signals.Decision{ID: id, By: "your name", Reason: reason})
+func approval(c driver.Call) string {
+	text := fmt.Sprintf("**To be decided:** %s with %s", code(c.Name), arguments(c))
+	text += unless(c.Ask.Reason == "", ", because "+code(c.Ask.Reason)) + "\n\n"
+	text += fmt.Sprintf("* to let it run, send the signal `%s` with %s\n", signals.Approve, code(payload(signals.Decision{ID: c.Ask.ID, By: you, Digest: c.Ask.Digest})))
+	return text + fmt.Sprintf("* to refuse it, send the signal `%s` with %s", signals.DenyCall, code(payload(signals.Decision{ID: c.Ask.ID, By: you, Reason: "why"})))
+}
+
+// question shows what is asked, as far as it fits.
+func question(c driver.Call) string {
+	text := fmt.Sprintf("**To be answered:** %s asks\n\n", code(c.Name))
+	var questions []signals.Question
+	if json.Unmarshal(c.Ask.Questions, &questions) != nil {
+		questions = nil
+	}
+	answers := signals.Answers{ID: c.Ask.ID, By: you}
+	for _, q := range questions {
+		text += "* " + code(cut(q.Text, shownArguments))
+		var labels []string
+		for _, o := range q.Options {
+			labels = append(labels, code(o.Label))
+		}
+		text += unless(len(labels) == 0, ": "+strings.Join(labels, ", ")) + "\n"
+		answer := signals.AnswerTo{ID: q.ID, Text: "your answer"}
+		if len(q.Options) > 0 {
+			answer = signals.AnswerTo{ID: q.ID, Selected: []string{q.Options[0].Label}}
+		}
+		answers.Answers = append(answers.Answers, answer)
+	}
+	return text + fmt.Sprintf("* to answer, send the signal `%s` with %s", signals.AnswerAsked, code(payload(answers)))
+}
+
+func clientCall(c driver.Call) string {
+	text := fmt.Sprintf("**To be run by a program of yours:** %s with %s\n\n", code(c.Name), arguments(c))
+	return text + fmt.Sprintf("* to give the result, send the signal `%s` with %s", signals.GiveResult, code(payload(signals.CallResult{ID: c.Ask.ID, Text: "the result"})))
+}
+
+// you stands for who answers.
+const you = "your name"
+
+// payload is one that a person can copy and complete.
+func payload(of any) string {
+	raw, err := json.Marshal(of)
 	if err != nil {
-		return id // strings always can be written
+		return signals.QueryState // what the wire carries always can be written
 	}
 	return string(raw)
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -44,22 +45,41 @@ func TestTheDetailsSayHowToDecide(t *testing.T) {
 	due := time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC).UnixMilli()
 	s := driver.State{Definition: "d", Phase: driver.Tools, Turn: 1, Step: 2, StepOpen: true, Calls: []driver.Call{
 		{Call: work.Call{Name: "shell"}, State: driver.CallRunning},
-		{Call: work.Call{Name: "refund", Arguments: `{"order":1017}`}, State: driver.CallAsking, Ask: &driver.Approval{ID: "1.2.c2", DueMS: due}},
+		{Call: work.Call{Name: "refund", Arguments: `{"order":1017}`}, State: driver.CallAsking, Ask: &driver.Wait{ID: "1.2.c2", DueMS: due, Digest: "d1"}},
 		{Call: work.Call{Name: "mail"}},
 	}}
 	require.Equal(t, strings.Join([]string{
 		"**running** · turn 1 step 2 · `d`",
-		"Waits for tools: shell; a person to decide.",
+		"Waits for tools: shell; somebody to answer what stands below.",
 		"**To be decided:** `refund` with `{\"order\":1017}`",
-		"* to let it run, send the signal `approve` with `{\"id\":\"1.2.c2\",\"by\":\"your name\"}`\n" +
+		"* to let it run, send the signal `approve` with `{\"id\":\"1.2.c2\",\"by\":\"your name\",\"digest\":\"d1\"}`\n" +
 			"* to refuse it, send the signal `deny` with `{\"id\":\"1.2.c2\",\"by\":\"your name\",\"reason\":\"why\"}`\n" +
 			"* nobody decides until 2031-05-06T07:08:09Z: it is refused",
 		"Calls: `shell` running, `refund` asking, `mail` waiting.",
 		hintText,
 	}, "\n\n"), Details(&s, ""))
 
-	s.Calls[1].Ask.DueMS = 0
+	s.Calls[1].Ask.DueMS, s.Calls[1].Ask.Reason = 0, "more than `10`"
 	require.NotContains(t, Details(&s, ""), "nobody decides")
+	require.Contains(t, Details(&s, ""), "`{\"order\":1017}`, because `` more than `10` ``\n")
+}
+
+// So does whoever answers, or runs the call.
+func TestTheDetailsSayHowToAnswer(t *testing.T) {
+	t.Parallel()
+	s := driver.State{Phase: driver.Tools, Calls: []driver.Call{
+		{Call: work.Call{Name: "ask_user"}, State: driver.CallAsking, Ask: &driver.Wait{ID: "1.1.c1.answer", Kind: work.WaitQuestion,
+			Questions: json.RawMessage(`[{"id":"to","text":"Where to?","options":[{"label":"test"},{"label":"prod"}]},{"id":"when","text":"When?"}]`)}},
+		{Call: work.Call{Name: "open_file", Arguments: `{"n":1}`}, State: driver.CallAsking, Ask: &driver.Wait{ID: "1.1.c2.result", Kind: work.WaitClient, DueMS: 1}},
+	}}
+	require.Contains(t, Details(&s, ""), strings.Join([]string{
+		"**To be answered:** `ask_user` asks",
+		"* `Where to?`: `test`, `prod`\n* `When?`\n" +
+			"* to answer, send the signal `answer` with `{\"id\":\"1.1.c1.answer\",\"answers\":[{\"id\":\"to\",\"selected\":[\"test\"]},{\"id\":\"when\",\"text\":\"your answer\"}],\"by\":\"your name\"}`",
+		"**To be run by a program of yours:** `open_file` with `{\"n\":1}`",
+		"* to give the result, send the signal `result` with `{\"id\":\"1.1.c2.result\",\"text\":\"the result\"}`\n" +
+			"* no result until 1970-01-01T00:00:00Z: the call has failed",
+	}, "\n\n"))
 }
 
 // However many calls there are, and however large, the text stays short.
@@ -67,12 +87,12 @@ func TestTheDetailsAreShort(t *testing.T) {
 	t.Parallel()
 	s := driver.State{Phase: driver.Tools}
 	for range 100 {
-		s.Calls = append(s.Calls, driver.Call{Call: work.Call{Name: "n", Arguments: strings.Repeat("x", 4<<10)}, State: driver.CallAsking, Ask: &driver.Approval{ID: "i"}})
+		s.Calls = append(s.Calls, driver.Call{Call: work.Call{Name: "n", Arguments: strings.Repeat("x", 4<<10)}, State: driver.CallAsking, Ask: &driver.Wait{ID: "i"}})
 	}
 	text := Details(&s, "")
 	require.Less(t, len(text), 5<<10)
 	require.Contains(t, text, "xx` and 3696 bytes more\n")
-	require.Contains(t, text, "\n\n95 more calls wait for a decision: see the query `state`.\n\n")
+	require.Contains(t, text, "\n\n95 more calls wait for somebody: see the query `state`.\n\n")
 	require.Contains(t, text, "`n` asking, 90 more.")
 }
 

@@ -21,7 +21,7 @@ func View(s *driver.State) signals.State {
 		Attempt: s.Attempt, Phase: string(s.Phase), Cancel: s.Cancelled, WaitingFor: waitingFor(s), Inbox: inbox(s), Calls: calls(s),
 		Deferred: deferred(s), Children: children(s), Maintenance: maintenance(s), Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
 		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError, Usage: s.Usage,
-		Spec: s.Spec, Queue: s.Queue, Metadata: Metadata(s.Metadata), Changing: s.Change != nil || len(s.Configures) > 0,
+		Spec: s.Spec, Queue: s.Queue, Metadata: Metadata(s.Metadata), Changing: s.Change != nil || len(s.Configures) > 0, Approvals: approvals(s), Plan: s.Plan,
 	}
 }
 
@@ -94,11 +94,11 @@ func unless(unknown bool, text string) string {
 	return text
 }
 
-// waitingForCalls says which tools run and which calls wait for a person.
+// waitingForCalls says which tools run and which calls wait for somebody.
 func waitingForCalls(s *driver.State) string {
 	parts := working(s)
 	for _, d := range deferred(s) {
-		parts = append(parts, fmt.Sprintf("approval of %s (signal `approve` or `deny` with `%q`)", d.Tool, d.ID))
+		parts = append(parts, sayDeferred(d))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -129,17 +129,6 @@ func children(s *driver.State) []string {
 	out := []string{}
 	for _, c := range s.Children {
 		out = append(out, c.ID)
-	}
-	return out
-}
-
-// deferred are the calls that wait for a person.
-func deferred(s *driver.State) []signals.Deferred {
-	out := []signals.Deferred{}
-	for _, c := range s.Calls {
-		if c.State == driver.CallAsking {
-			out = append(out, signals.Deferred{ID: c.Ask.ID, CallID: c.ID, Tool: c.Name, DueMS: c.Ask.DueMS})
-		}
 	}
 	return out
 }
@@ -184,7 +173,7 @@ func logHead(s *driver.State) signals.LogHead {
 
 // LogView is what the store does not hold yet.
 func LogView(s *driver.State) signals.Log {
-	return signals.Log{Head: logHead(s), Tail: s.Log.Tail}
+	return signals.Log{Head: logHead(s), Tail: s.Log.Tail, Waiting: s.Log.Waiting, Revision: s.Revision}
 }
 
 // IdleView answers whenIdle.
@@ -195,35 +184,9 @@ func IdleView(s *driver.State, in signals.WhenIdle) signals.Idle {
 
 // MessageView says where a message is.
 func MessageView(s *driver.State, id string) signals.MessageState {
-	out := signals.MessageState{State: "unknown", Count: s.Log.Head.Count}
-	for i := len(s.Ended) - 1; i >= 0; i-- {
-		if e := s.Ended[i]; e.ID == id {
-			out = signals.MessageState{State: endedAs(e), Turn: e.Turn, Kind: e.Kind, Count: s.Log.Head.Count}
-			break
-		}
-	}
-	for _, claimed := range s.Claimed {
-		if claimed == id {
-			out = signals.MessageState{State: "claimed", Turn: s.Turn, Count: s.Log.Head.Count}
-		}
-	}
-	for _, p := range inbox(s) {
-		if p.ID == id {
-			out = signals.MessageState{State: "pending", Count: s.Log.Head.Count}
-		}
-	}
-	return out
-}
-
-func endedAs(e driver.Ended) string {
-	switch {
-	case e.Discarded:
-		return "discarded"
-	case e.Dropped:
-		return "dropped"
-	default:
-		return "ended"
-	}
+	f := s.Fate(id)
+	return signals.MessageState{State: cmp.Or(f.State, "unknown"), Turn: f.Turn, Kind: f.Kind, Count: s.Log.Head.Count, Target: f.Target, Step: f.Step,
+		Consumed: f.Consumed, Edited: f.Edited, Cause: f.Cause, ReplacedBy: f.ReplacedBy, Reason: f.Reason}
 }
 
 func (a *agent) view() signals.State {

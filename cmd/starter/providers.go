@@ -110,7 +110,11 @@ func (a *app) definitions(r route, blobs builtin.Blobs) ([]*plugin.Definition, e
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, builtin.ReadArtifact(blobs))
+	asks, err := builtin.AskUser(builtin.AskUserOptions{})
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, builtin.ReadArtifact(blobs), asks)
 	delegate, err := builtin.Delegate([]builtin.Kind{{Definition: helper, Description: "works on one task of its own with the same tools"}},
 		builtin.DelegateOptions{})
 	if err != nil {

@@ -43,7 +43,7 @@ func (s *setup) approvals(args []string, value string) error {
 func (w *world) guardCalls(d *plugin.Definition) {
 	d.MaxResultBytes = w.pipeline.maxResult
 	if w.pipeline.approval {
-		d.Approval = &plugin.Approval{}
+		d.Approval = &plugin.Approval{Deadline: plugin.NoDeadline}
 	}
 	for _, g := range w.gates {
 		switch {
@@ -212,7 +212,7 @@ func parseApprovals(_ *setup, w *words) (act, error) {
 	}
 	var service *plugin.Approval
 	if word != "off" {
-		service = &plugin.Approval{}
+		service = &plugin.Approval{Deadline: plugin.NoDeadline}
 	}
 	if !slices.Contains([]string{"on", "off"}, word) {
 		if service.Deadline, err = time.ParseDuration(word); err != nil {

@@ -50,7 +50,7 @@ func (d *Driver) count(states ...CallState) int {
 }
 
 // busy reports whether an effect of a call runs.
-func (d *Driver) busy() bool { return d.count(CallGating, CallRunning, CallPosting) > 0 }
+func (d *Driver) busy() bool { return d.state.busyCalls() > 0 }
 
 // openCalls walks the list in model order and starts calls: an exclusive call runs alone, parallel ones form a pool, and
 // pre stages run one at a time. See spec §4.8, scheduling.
@@ -93,23 +93,34 @@ func (d *Driver) mayRun(i int) bool {
 			return false
 		}
 	}
-	flying := d.count(CallRunning, CallDelegated, CallPosting)
+	flying := d.flying()
 	if !c.Parallel {
 		return flying == 0
 	}
 	return flying < d.maxParallel()
 }
 
-// mayAsk reports whether the pre stage of call i may run now. A call that waits for a person frees its slot, so that
-// later gates run while it waits. See architecture D21.
+// flying counts the calls whose body runs, or has handed them to somebody else, or whose outcome is judged.
+func (d *Driver) flying() int {
+	n := d.count(CallPosting)
+	for _, c := range d.state.Calls {
+		if c.flies() {
+			n++
+		}
+	}
+	return n
+}
+
+// mayAsk reports whether the pre stage of call i may run now. A call that waits for a decision frees its slot, so that
+// later gates run while it waits; one whose body asked keeps it. See architecture D21.
 func (d *Driver) mayAsk(i int) bool {
 	c := d.state.Calls[i]
 	for _, before := range d.state.Calls[:i] {
-		if !before.over() && before.State != CallAsking && (!c.Parallel || !before.Parallel) {
+		if !before.over() && !before.undecided() && (!c.Parallel || !before.Parallel) {
 			return false
 		}
 	}
-	return !c.Parallel || d.count(CallGating, CallCleared, CallRunning, CallDelegated, CallPosting) < d.maxParallel()
+	return !c.Parallel || d.count(CallGating, CallCleared)+d.flying() < d.maxParallel()
 }
 
 // over reports whether a call holds up no other: its body will not run any more, and its post stage does not run now.
@@ -152,7 +163,7 @@ func (d *Driver) settleCall(c *Call, why Lost) {
 
 func (d *Driver) toolIn(c *Call, mode string) work.ToolIn {
 	s := d.state
-	in := work.ToolIn{ID: c.Effect, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: s.Step, Call: c.Call, Key: d.key(c, c.Epoch)}
+	in := work.ToolIn{ID: c.Effect, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: s.Step, Call: c.Call, Key: d.key(c, c.Epoch), Approved: c.Approved, Plan: s.Plan}
 	for _, epoch := range s.Abandoned {
 		if epoch != c.Epoch {
 			in.Before = append(in.Before, d.key(c, epoch))
@@ -170,7 +181,7 @@ func (d *Driver) nameLater() {
 		return
 	}
 	for n, e := range d.effects {
-		if start, ok := e.(StartTool); ok && start.In.Mode != work.ToolSettle && start.In.Mode != work.ToolCollect {
+		if start, ok := e.(StartTool); ok && start.In.Mode != work.ToolSettle && start.In.Mode != work.ToolCollect && start.In.Mode != work.ToolCheck {
 			head := d.state.Log.Head
 			start.In.Head = &head
 			if d.state.Rules >= rulesFrom {
@@ -238,6 +249,8 @@ func (d *Driver) onToolDone(in ToolDone) {
 	switch stage {
 	case CallGating:
 		d.afterGate(c, out)
+	case CallChecking:
+		d.onChecked(c, out)
 	case CallPosting:
 		c.Out = &out
 	default:
@@ -250,6 +263,10 @@ func (d *Driver) onToolDone(in ToolDone) {
 func (d *Driver) afterBody(c *Call, out work.ToolOut) {
 	if out.Delegate != nil && !out.IsError {
 		d.delegate(c, out)
+		return
+	}
+	if out.Defer != nil && !out.IsError {
+		d.deferCall(c, out)
 		return
 	}
 	cancelled := d.state.Cancelled != nil
@@ -272,6 +289,10 @@ func (d *Driver) executed(c *Call, out work.ToolOut, post bool) {
 func (d *Driver) onToolLost(in ToolLost) {
 	c := d.callOf(in.ID)
 	if c == nil {
+		return
+	}
+	if c.State == CallChecking { // whoever answered is told, whatever the reason
+		d.uncheckedAnswer(c, in.Message)
 		return
 	}
 	if in.Why == LostFailed {

@@ -22,6 +22,13 @@ const (
 			gate c2 ask => approval/asked
 			calls asking,asking
 	`
+	checking = opened + `
+			step calls c1?+ => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1)
+			gate c1 ask deadline=60000 digest=d1 => approval/asked
+			grant 1.1.c1 digest=d1 edit={"k":2}
+			calls checking
+			open approval check:c1
+	`
 	delegated = opened + `
 			step calls c1*,c2* => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1) TC(c2)
 			tool c1 ok delegate=k deadline=60000

@@ -15,9 +15,8 @@ func (d *Driver) failCalls(message string) {
 	}
 	for i := range s.Calls {
 		switch c := &s.Calls[i]; c.State {
-		case CallAsking:
-			d.decided(c, cancelled, "", "")
-			d.finish(c, notStarted())
+		case CallAsking, CallChecking:
+			d.abandonWait(c, notStarted())
 		case CallCleared:
 			d.finish(c, notStarted())
 		case CallDelegated:

@@ -27,6 +27,9 @@
 //	             │          │ granted             │ denied               │ faulty, or a cancel came first
 //	             └──────────┴──────────────────────┴──────────────────────┘
 //
+// A body that hands its call to somebody outside leads from running back to asking (deferred.go); what they say is looked
+// at by a worker, in checking, before it counts. The policy may answer in a person's place (policy.go).
+//
 // Any phase but birth and closed can be cancelled (cancel.go); disposal closes the agent from idle (dispose.go).
 //
 // The log has one writer at a time (log.go): normally the driver; while a Step or a maintenance task runs, the tail is

@@ -69,10 +69,6 @@ func (d *Driver) onResumed() {
 	if s.FlushAt != "" {
 		s.FlushAt = d.timer("flush", flushRetryMS, "store refused: flush again")
 	}
-	for i := range s.Calls {
-		if ask := s.Calls[i].Ask; ask != nil && ask.DueMS > 0 {
-			ask.Timer = d.timer("approval", max(0, ask.DueMS-d.now), "approval of "+s.Calls[i].Name)
-		}
-	}
+	d.waitsResumed()
 	d.onChildrenResumed()
 }

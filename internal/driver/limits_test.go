@@ -26,7 +26,10 @@ func TestAStateWithAFullInboxIsSmall(t *testing.T) {
 	w := newWorld(t)
 	for i := range 200 { // what was discarded fills the list of endings
 		w.inject(uuid(5000+i), 0)
+		w.feed(Replaced{ID: uuid(5000 + i), Message: user(uuid(6000+i), 0)})
 	}
+	require.Equal(t, uuid(6199), w.state().Fate(uuid(5199)).ReplacedBy)
+	require.Empty(t, w.state().Fate(uuid(5150)).Cause, "only the log knows")
 	w.feed(Cleared{})
 	for i := range MaxPending {
 		require.Equal(t, Parked, w.inject(uuid(i), 4000).Disposition)

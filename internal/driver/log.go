@@ -177,7 +177,7 @@ func (d *Driver) fail(f *session.Failure) {
 	d.notify("agent/error", map[string]any{"turn": d.state.Turn, "step": d.state.Step, "error": f})
 }
 
-// onTimer ends the wait that the timer stands for: a retry (spec §4.7.6), an approval, a child, a flush.
+// onTimer ends the wait that the timer stands for: a retry (spec §4.7.6), somebody's answer, a child, a flush.
 func (d *Driver) onTimer(in TimerFired) {
 	switch s := d.state; in.ID {
 	case "":
@@ -187,7 +187,7 @@ func (d *Driver) onTimer(in TimerFired) {
 		d.onRetryDue()
 	default:
 		if !d.onChildTimer(in.ID) {
-			d.onApprovalDue(in.ID)
+			d.onWaitDue(in.ID)
 		}
 	}
 }

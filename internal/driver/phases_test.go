@@ -42,6 +42,7 @@ var situations = []situation{
 	{"tools", Tools, called + "inject p => IS+(next-step:p)"},
 	{"tools/gating", Tools, gated + "inject p => IS+(next-step:p)"},
 	{"tools/asking", Tools, asking + "inject p => IS+(next-step:p)"},
+	{"tools/checking", Tools, checking + "inject p => IS+(next-step:p)"},
 	{"tools/cleared", Tools, cleared + "inject p => IS+(next-step:p)"},
 	{"tools/posting", Tools, posting + "inject p => IS+(next-step:p)"},
 	{"tools/roll", Tools, asking + "inject p => IS+(next-step:p)\nroll"},
@@ -79,7 +80,10 @@ var everyInput = map[string]struct {
 	"Batch":          {handled, map[string]string{"closed": closed, "opening": invalid}},
 	"CancelAsked":    {handled, map[string]string{"birth,idle,idle/configuring,idle/flush,idle/broken,idle/starting,idle/child,closed": noop}},
 	"DisposeAsked":   {handled, map[string]string{"closed": noop}},
-	"Decided":        {unasked, map[string]string{"tools/asking,tools/roll": handled, "closed": closed}},
+	"Decided":        {unasked, map[string]string{"tools/asking,tools/roll": handled, "tools/checking": busy, "closed": closed}},
+	"Answered":       {unasked, map[string]string{"closed": closed}},
+	"PolicyAsked":    {handled, map[string]string{"closed": closed}},
+	"PlanAsked":      {handled, map[string]string{"closed": closed}},
 	"MaintainAsked":  {busy, map[string]string{"idle,idle/configuring,idle/flush,idle/broken,idle/starting,idle/child": handled, "closed": closed, "opening": invalid}},
 	"ConfigureAsked": {handled, map[string]string{"closed": closed, "opening": invalid}},
 	"ConfigureDone":  {dropped, map[string]string{"idle/configuring": handled, "opening": invalid}},
@@ -87,24 +91,26 @@ var everyInput = map[string]struct {
 	"Born":           {dropped, map[string]string{"birth": handled, "opening": invalid}},
 	"StepDone":       {dropped, map[string]string{"step,step/settling": handled, "opening": invalid}},
 	"StepLost":       {dropped, map[string]string{"step,step/settling": handled, "opening": invalid}},
-	"ToolDone":       {dropped, map[string]string{"tools,tools/gating,tools/cleared,tools/posting": handled, "opening": invalid}},
-	"ToolLost":       {dropped, map[string]string{"tools,tools/gating,tools/cleared,tools/posting": handled, "opening": invalid}},
+	"ToolDone":       {dropped, map[string]string{"tools,tools/gating,tools/checking,tools/cleared,tools/posting": handled, "opening": invalid}},
+	"ToolLost":       {dropped, map[string]string{"tools,tools/gating,tools/checking,tools/cleared,tools/posting": handled, "opening": invalid}},
 	"HookDone":       {dropped, map[string]string{"starting,stopping": handled, "opening": invalid}},
 	"HookLost":       {dropped, map[string]string{"starting,stopping": handled, "opening": invalid}},
 	"MaintainDone":   {dropped, map[string]string{"maintaining": handled, "opening": invalid}},
 	"MaintainLost":   {dropped, map[string]string{"maintaining": handled, "opening": invalid}},
 	"Persisted":      {dropped, map[string]string{flushes: handled, "opening": invalid}},
 	"PersistFailed":  {dropped, map[string]string{flushes: handled, "opening": invalid}},
-	"TimerFired":     {dropped, map[string]string{"idle/broken,retry,tools/asking,tools/roll": handled, "opening": invalid}},
+	"TimerFired":     {dropped, map[string]string{"idle/broken,retry,tools/asking,tools/checking,tools/roll": handled, "opening": invalid}},
 	"SpawnAsked":     {handled, map[string]string{"closed": closed, "opening": invalid}},
 	"ChildStarted":   {dropped, map[string]string{"idle/starting": handled, "opening": invalid}},
 	"ChildFailed":    {dropped, map[string]string{"idle/starting": handled, "opening": invalid}},
 	"ChildTold":      {dropped, map[string]string{"idle/starting,idle/child,tools/delegated,tools/looking": handled, "opening": invalid}},
 	"ChildClosed":    {dropped, map[string]string{"idle/child,tools/delegated": handled, "opening": invalid}},
 	"ChildSeen":      {dropped, map[string]string{"tools/looking": handled, "opening": invalid}},
+	"Promoted":       {handled, map[string]string{"closed": "CLOSED"}},
+	"Reordered":      {noop, map[string]string{"closed": "CLOSED", "opening": handled}},
 	"RollAsked":      {handled, map[string]string{"claiming/roll,tools/roll,closed": dropped, "opening": invalid}},
 	"Reset":          {handled, map[string]string{"birth,closed": dropped, "opening": invalid}},
-	"Resumed":        {dropped, map[string]string{"idle/broken,claiming/roll,retry,tools/asking,tools/roll,tools/delegated,tools/looking,idle/child": handled, "opening": invalid}},
+	"Resumed":        {dropped, map[string]string{"idle/broken,claiming/roll,retry,tools/asking,tools/checking,tools/roll,tools/delegated,tools/looking,idle/child": handled, "opening": invalid}},
 }
 
 const flushes = "idle/flush,maintaining/flush,claiming,step/long tail,draining,draining/failed"
@@ -258,6 +264,14 @@ func (w *world) inputOf(kind string, ids map[string]string) []Input {
 		return []Input{Removed{Ref: "r", ID: "p"}}
 	case "Replaced":
 		return []Input{Replaced{Ref: "r", ID: "p", Message: user("new", 0)}}
+	case "Promoted":
+		return []Input{Promoted{Ref: "r", ID: "p", Target: session.NextTurn}}
+	case "Reordered": // the order that it has
+		ids := (&Driver{state: w.state()}).ids(session.NextStep)
+		if len(ids) == 0 {
+			ids = []string{"p"}
+		}
+		return []Input{Reordered{Ref: "r", Target: session.NextStep, IDs: ids}}
 	case "Cleared":
 		return []Input{Cleared{Ref: "r"}}
 	case "CancelAsked":
@@ -305,11 +319,17 @@ func (w *world) inputOf(kind string, ids map[string]string) []Input {
 		return answer("persist", func(id string) Input { return PersistFailed{ID: id, Message: "disk full"} })
 	case "Decided":
 		for _, c := range w.state().Calls {
-			if c.State == CallAsking {
+			if c.Ask != nil {
 				return []Input{Decided{Ref: "r", ID: c.Ask.ID, Grant: true}}
 			}
 		}
 		return []Input{Decided{Ref: "r", ID: "1.1.c1", Grant: true}}
+	case "Answered":
+		return []Input{Answered{Ref: "r", ID: "1.1.c1", Said: work.Said{Kind: work.WaitQuestion}}}
+	case "PolicyAsked":
+		return []Input{PolicyAsked{Ref: "r", Mode: work.PolicyNever}}
+	case "PlanAsked":
+		return []Input{PlanAsked{Ref: "r", On: true}}
 	case "MaintainAsked":
 		return []Input{MaintainAsked{Ref: "r", Task: "t"}}
 	case "MaintainDone":

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ type walker struct {
 	r        *rand.Rand
 	accepted map[string]int // messages by id, as accepted
 	ids      int
-	calls    int
+	callIDs  int
 }
 
 func newWalker(t testing.TB, seed uint64) *walker {
@@ -81,11 +82,17 @@ func (w *walker) stroll() {
 		default:
 			w.answer()
 		}
+		if w.chance(20) {
+			w.checkFates(slices.Collect(maps.Keys(w.accepted)))
+		}
 		if w.chance(15) {
 			w.restore() // a worker crashed: Temporal replays it to the same state
 		}
 		if w.chance(10) && w.state().Rolling {
 			w.rollover()
+		}
+		if w.chance(20) { // somebody set the server's clock, back or forth by up to a day
+			w.now += w.r.Int64N(2*86_400_000) - 86_400_000
 		}
 	}
 	w.drain()
@@ -189,7 +196,9 @@ func (w *walker) noteAccepted(in Input, r Receipt) {
 }
 
 func (w *walker) request(ref string) Input {
-	switch w.r.IntN(30) {
+	switch w.r.IntN(33) {
+	case 30, 31, 32:
+		return w.anyMove(ref)
 	case 26, 27:
 		return SpawnAsked{Ref: ref, Child: w.anySpawn()}
 	case 28, 29:
@@ -199,12 +208,12 @@ func (w *walker) request(ref string) Input {
 	case 24, 25:
 		return w.anyTask(ref)
 	case 0:
-		return Removed{Ref: ref, ID: w.anyPending()}
+		return Removed{Ref: ref, ID: w.anyPending(), Revision: w.anyRevision()}
 	case 1:
 		m := w.message()
-		return Replaced{Ref: ref, ID: w.anyPending(), Message: m, Bytes: len(m.Text())}
+		return Replaced{Ref: ref, ID: w.anyPending(), Message: m, Bytes: len(m.Text()), Revision: w.anyRevision()}
 	case 2:
-		return Cleared{Ref: ref}
+		return Cleared{Ref: ref, Revision: w.anyRevision()}
 	case 3, 4, 5:
 		via := ViaAPI
 		if w.chance(8) {
@@ -222,8 +231,50 @@ func (w *walker) request(ref string) Input {
 		if w.chance(2) {
 			target = session.NextStep
 		}
-		return Sent{Ref: ref, Message: m, Bytes: len(m.Text()), Target: target, Wakeup: !w.chance(3)}
+		return w.anyOverlap(Sent{Ref: ref, Message: m, Bytes: len(m.Text()), Target: target, Wakeup: !w.chance(3)})
 	}
+}
+
+// anyOverlap says of some messages what is to become of them if the agent is busy.
+func (w *walker) anyOverlap(in Sent) Sent {
+	switch w.r.IntN(12) {
+	case 0, 1:
+		in.Interrupt, in.Target, in.Wakeup = true, session.NextTurn, true
+	case 2:
+		in.Reject = true
+	case 3:
+		in.OnlyIfIdle = true
+	case 4:
+		turn := w.state().Turn - w.r.IntN(2)
+		in.Turn = &turn
+	}
+	return in
+}
+
+// anyMove is a promotion or another order, now and then of what is not there.
+func (w *walker) anyMove(ref string) Input {
+	target := []string{"", session.NextTurn, session.NextStep}[w.r.IntN(3)]
+	if w.chance(2) {
+		return Promoted{Ref: ref, ID: w.anyPending(), Target: target, Revision: w.anyRevision()}
+	}
+	var ids []string
+	for _, p := range *w.d.list(target) {
+		ids = append(ids, p.ID)
+	}
+	w.r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	if w.chance(8) {
+		ids = append(ids, w.anyPending())
+	}
+	return Reordered{Ref: ref, Target: target, IDs: ids, Revision: w.anyRevision()}
+}
+
+// anyRevision is mostly none, else the one there is or an old one.
+func (w *walker) anyRevision() *int64 {
+	if !w.chance(3) {
+		return nil
+	}
+	revision := w.state().Revision - int64(w.r.IntN(2))
+	return &revision
 }
 
 // anyDecision is about a call that asks, or about none.
@@ -238,8 +289,8 @@ func (w *walker) anyDecision(ref string) Input {
 }
 
 func (w *walker) anySpawn() work.Spawn {
-	w.calls++
-	return work.Spawn{ID: fmt.Sprintf("k%d", w.calls), Create: json.RawMessage(`{}`), Follows: w.chance(2), Keep: w.chance(2)}
+	w.callIDs++
+	return work.Spawn{ID: fmt.Sprintf("k%d", w.callIDs), Create: json.RawMessage(`{}`), Follows: w.chance(2), Keep: w.chance(2)}
 }
 
 // anyKid lets something happen to a child.
@@ -446,8 +497,8 @@ func (w *walker) anyAnswer(r *running, in work.StepIn) answer {
 func (w *walker) anyCalls() []work.Call {
 	var out []work.Call
 	for range 1 + w.r.IntN(5) {
-		w.calls++
-		out = append(out, work.Call{ID: fmt.Sprintf("c%d", w.calls), Name: "echo", Arguments: "{}",
+		w.callIDs++
+		out = append(out, work.Call{ID: fmt.Sprintf("c%d", w.callIDs), Name: "echo", Arguments: "{}",
 			Parallel: !w.chance(3), Gated: w.chance(3), Posted: w.chance(3)})
 	}
 	return out
@@ -597,6 +648,7 @@ type fate struct{ inserted, pending, claimed, discarded, entered, dropped int }
 func (w *walker) account() {
 	w.t.Helper()
 	fates := w.fates()
+	w.checkFates(slices.Collect(maps.Keys(fates)))
 	for id, n := range w.accepted {
 		if fates[id] == nil || fates[id].inserted != n {
 			w.failf("%s was accepted %d times, and inserted: %+v", id, n, fates[id])
@@ -645,6 +697,8 @@ func (w *walker) fates() map[string]*fate {
 				of(m.ID).inserted++
 			}
 			require.NoError(w.t, box.Apply(e))
+		case session.InboxMoved:
+			require.NoError(w.t, box.ApplyMove(e))
 		}
 	}
 	for _, m := range slices.Concat(box.NextStep, box.NextTurn) {

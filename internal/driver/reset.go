@@ -92,6 +92,8 @@ func (d *Driver) stepAnew() {
 // twice. Of a cancelled turn nothing is begun: the ledger is asked.
 func (d *Driver) callAnew(c *Call) {
 	switch {
+	case c.State == CallChecking:
+		d.check(c, *c.Ask.Checking, c.Ask.Checking.Said)
 	case c.State == CallRunning && (c.Settle || d.state.Cancelled != nil):
 		d.settleCall(c, LostCancelled)
 	case c.State == CallRunning && c.Child != "": // its child's answer was being read

@@ -23,11 +23,14 @@ import (
 //	batch ACT; ACT; …
 //	step ok|calls C1,C2*|max-tokens|empty-message|error CODE|reject|empty|fail CODE|cancelled|cut|aa …
 //	     (chunks=N users=A,B acts=steer:b,cancel:user retry=N@MS again entered committed unwritten)
-//	     (a call may have marks: * parallel, ? gated, + posted)
-//	gate ID allow|deny|fault|ask|nothing [deadline=MS] [acts=…] [exclusive=c2]
+//	     (a call may have marks: * parallel, ? gated, + posted, and arguments: args={"k":1})
+//	gate ID allow|deny|fault|ask|nothing [deadline=MS] [digest=D] [acts=…] [exclusive=c2]
+//	check ID allow|deny [digest=D] [acts=…]
 //	tool|post ID ok|error CODE|failed [ctx=a,b] [concludes] [acts=…] [exclusive=c2] [alone] [skip] [projection]
-//	     [delegate=ID [keep] [deadline=MS]]
-//	grant|deny APPROVAL [req=R], maintain TASK [req=R] [args=N]
+//	     [delegate=ID [keep] [deadline=MS]] [defer=question|client [deadline=MS]]
+//	answer|give WAIT [req=R] [text=N] [failed]: somebody outside says it; check ID ok|error CODE …: a worker takes it
+//	grant|deny APPROVAL [req=R] [digest=D] [edit=JSON] [remember [any] [args=NAME:PATTERN,…]] [for=MS], maintain TASK [req=R] [args=N]
+//	policy [MODE] [allow=TOOL:ARG:PATTERN,…] [revoke=RULE,…] [for=MS] [req=R]
 //	configure PATCH [req=R], configured SPEC [rerouted], configured refused
 //	hook ok|fail CODE [acts=…], task ok|fail CODE [writes=N] [acts=…]
 //	lost step|hook|task|tool ID cancelled|exhausted|unavailable
@@ -37,7 +40,7 @@ import (
 // and what must be seen:
 //
 //	status A,B  notes N N  receipt D  open E E  stopped E E  pending step:a,b turn:c  phase P  closed [canceled]
-//	calls S,S  delay KIND MS  result JSON|CODE  children a,b  tells cancel a,dispose b  told idle,closed
+//	calls S,S  rules MODE ID:TOOL …  delay KIND MS  result JSON|CODE  children a,b  tells cancel a,dispose b  told idle,closed
 //	spec S: in force, with * if the next request is rerouted; base S, patch P: what is checked; manifest D: in force
 type script struct{ name, text string }
 
@@ -119,6 +122,11 @@ func (w *world) look(line string) bool {
 		got = string(w.state().Phase)
 	case "calls":
 		got = showCalls(w.state().Calls)
+	case "rules":
+		got = w.state().Mode()
+		for _, r := range w.state().policy().Rules {
+			got += fmt.Sprintf(" %s:%s", r.ID, r.Tool)
+		}
 	case "children":
 		var ids []string
 		for _, c := range w.state().Children {
@@ -299,7 +307,7 @@ func (w *world) act(line string) {
 	switch a.at(0) {
 	case "step":
 		w.stepDone(w.parseAnswer(a))
-	case "tool", "gate", "post":
+	case "tool", "gate", "post", "check":
 		w.stageDone(a)
 	case "hook":
 		out := work.HookOut{Acts: parseActs(a.list("acts")), Worker: work.Worker{Rules: 1}}
@@ -390,7 +398,15 @@ func (w *world) input(a words, ref string) Input {
 	case "dispose":
 		return DisposeAsked{Ref: ref, Request: req, Native: a.has("native"), Bond: a.opts["bond"]}
 	case "grant", "deny":
-		return Decided{Ref: ref, Request: req, ID: a.at(1), Grant: a.at(0) == "grant", By: "somebody", Reason: a.at(2)}
+		return w.decision(a, Decided{Ref: ref, Request: req, ID: a.at(1), Grant: a.at(0) == "grant", By: "somebody", Digest: a.opts["digest"]})
+	case "answer", "give":
+		said := work.Said{Kind: work.WaitQuestion, Answers: json.RawMessage(`[{"text":"` + strings.Repeat("x", a.num("text")) + `"}]`)}
+		if a.at(0) == "give" {
+			said = work.Said{Kind: work.WaitClient, Content: session.TextContent(strings.Repeat("x", a.num("text"))), IsError: a.has("failed")}
+		}
+		return Answered{Ref: ref, Request: req, ID: a.at(1), By: "somebody", Said: said}
+	case "policy":
+		return w.policy(a, PolicyAsked{Ref: ref, Request: req, Mode: a.at(1), Revoke: a.list("revoke"), By: "somebody"})
 	case "configure":
 		return ConfigureAsked{Ref: ref, Request: req, Patch: json.RawMessage(a.at(1))}
 	case "maintain":
@@ -402,6 +418,47 @@ func (w *world) input(a words, ref string) Input {
 	}
 	w.failf("unknown act %v", a.plain)
 	return nil
+}
+
+func (w *world) decision(a words, in Decided) Decided {
+	if edit := a.opts["edit"]; edit != "" {
+		in.Arguments = json.RawMessage(edit)
+	}
+	if !a.has("remember") {
+		return in
+	}
+	in.Remember = &work.Rule{UntilMS: w.until(a)}
+	for _, p := range a.list("args") {
+		in.Remember.Args = append(in.Remember.Args, parsePattern(p))
+	}
+	if len(in.Remember.Args) == 0 && !a.has("any") {
+		in.Remember.Digest = SameCall
+	}
+	return in
+}
+
+func (w *world) policy(a words, in PolicyAsked) PolicyAsked {
+	for _, one := range a.list("allow") {
+		tool, pattern, limited := strings.Cut(one, ":")
+		rule := work.Rule{Tool: tool, UntilMS: w.until(a)}
+		if limited {
+			rule.Args = []work.ArgPattern{parsePattern(pattern)}
+		}
+		in.Allow = append(in.Allow, rule)
+	}
+	return in
+}
+
+func (w *world) until(a words) int64 {
+	if a.opts["for"] == "" {
+		return 0
+	}
+	return w.now + int64(a.num("for"))
+}
+
+func parsePattern(s string) work.ArgPattern {
+	name, pattern, _ := strings.Cut(s, ":")
+	return work.ArgPattern{Name: name, Pattern: pattern}
 }
 
 func parseCause(s string) session.Cause {
@@ -447,7 +504,7 @@ func (w *world) parseAnswer(a words) answer {
 		out.outcome, out.finish = work.StepMessage, session.FinishToolCalls
 		for id := range strings.SplitSeq(a.at(2), ",") {
 			name := strings.TrimRight(id, "*?+")
-			out.calls = append(out.calls, work.Call{ID: name, Name: "echo", Arguments: "{}",
+			out.calls = append(out.calls, work.Call{ID: name, Name: "echo", Arguments: cmp.Or(a.opts["args"], "{}"),
 				Parallel: strings.Contains(id, "*"), Gated: strings.Contains(id, "?"), Posted: strings.Contains(id, "+")})
 		}
 	case "max-tokens":
@@ -511,14 +568,23 @@ func parseTool(a words) work.ToolOut {
 func (w *world) stageDone(a words) {
 	w.t.Helper()
 	mode := w.tool(a.at(1)).effect.(StartTool).In.Mode
-	want := map[string][]string{"gate": {work.ToolGate}, "tool": {work.ToolRun, work.ToolSettle, work.ToolCollect}, "post": {work.ToolPost}}
+	want := map[string][]string{"gate": {work.ToolGate}, "tool": {work.ToolRun, work.ToolSettle, work.ToolCollect}, "post": {work.ToolPost}, "check": {work.ToolCheck}}
 	require.Contains(w.t, want[a.at(0)], mode, w.showPath())
 	out := parseTool(a)
 	if id := a.opts["delegate"]; id != "" {
 		out = work.ToolOut{Delegate: &work.Spawn{ID: id, Create: json.RawMessage(`{}`), Keep: a.has("keep")}, DeadlineMS: int64(a.num("deadline"))}
 	}
-	if a.at(0) == "gate" {
-		out.Verdict, out.Content, out.DeadlineMS = a.at(2), nil, int64(a.num("deadline"))
+	if kind := a.opts["defer"]; kind != "" {
+		out = work.ToolOut{Defer: &work.Deferral{Kind: kind}, DeadlineMS: int64(a.num("deadline"))}
+		if kind == work.WaitQuestion {
+			out.Defer.Questions = json.RawMessage(`[{"id":"q"}]`)
+		}
+	}
+	switch verdict := a.at(2); {
+	case a.at(0) == "check" && verdict != work.Allow && verdict != work.Deny: // answers, or a result
+		out.Verdict = work.Allow
+	case a.at(0) == "gate", a.at(0) == "check":
+		out.Verdict, out.Content, out.DeadlineMS, out.Digest, out.Reason = verdict, nil, int64(a.num("deadline")), a.opts["digest"], "why"
 		switch a.at(2) {
 		case work.Deny, work.Fault:
 			out.IsError, out.Content = true, session.TextContent("Error: no")

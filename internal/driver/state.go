@@ -87,9 +87,10 @@ type State struct {
 	Settling  bool             `json:"settling,omitempty"` // the awaited Step settles a lost one
 	Asked     int64            `json:"asked,omitempty"`    // epoch of the awaited Step, if its answer was there before a reset raised the agent's
 	Assembly  string           `json:"assembly,omitempty"`
-	Batch     []string         `json:"batch,omitempty"`   // claimed by the current proposal
-	Claimed   []string         `json:"claimed,omitempty"` // claimed by the current turn
-	Dropped   []string         `json:"dropped,omitempty"` // of those, what did not enter
+	Batch     []string         `json:"batch,omitempty"`     // claimed by the current proposal
+	Claimed   []string         `json:"claimed,omitempty"`   // claimed by the current turn
+	ClaimedAt []int            `json:"claimedAt,omitempty"` // steps of the last of those
+	Dropped   []string         `json:"dropped,omitempty"`   // of those, what did not enter
 	Calls     []Call           `json:"calls,omitempty"`
 	Defect    *session.Failure `json:"defect,omitempty"` // why no further call may start, and the turn will fail
 	Concluded bool             `json:"concluded,omitempty"`
@@ -101,16 +102,20 @@ type State struct {
 
 	Maintenance *Maintenance `json:"maintenance,omitempty"` // the one that runs, or ran last
 
+	Policy *work.Policy `json:"policy,omitempty"` // what people made of the definition's approvals; nil: nothing
+	Plan   bool         `json:"plan,omitempty"`   // plan mode is on
+
 	Owner    string  `json:"owner,omitempty"`   // the agent that started this one and is told of its end
 	Bond     string  `json:"bond,omitempty"`    // by which the owner knows this incarnation
 	Reports  bool    `json:"reports,omitempty"` // the owner is also told when this one is idle
 	Telling  bool    `json:"telling,omitempty"` // as soon as the log is flushed
 	Children []Child `json:"children,omitempty"`
 
-	Effects int64   `json:"effects"` // last effect id given
-	Seen    Ring    `json:"seen"`    // request ids, for de-duplication
-	Ended   []Ended `json:"ended,omitempty"`
-	FlushAt string  `json:"flushAt,omitempty"` // timer that retries a failed flush
+	Effects int64    `json:"effects"` // last effect id given
+	Seen    Ring     `json:"seen"`    // request ids, for de-duplication
+	Ended   []Ended  `json:"ended,omitempty"`
+	Fates   []string `json:"fates,omitempty"`   // what more is known of the last of those, see fate.go
+	FlushAt string   `json:"flushAt,omitempty"` // timer that retries a failed flush
 }
 
 // A Pending message waits in the inbox; its body is in the log.
@@ -128,8 +133,10 @@ type Call struct {
 	Settle bool          `json:"settle,omitempty"`
 	Epoch  int64         `json:"epoch,omitempty"` // of its key, if a reset raised the agent's since the model asked for it
 	Out    *work.ToolOut `json:"out,omitempty"`
-	Ask    *Approval     `json:"ask,omitempty"`   // asking
+	Ask    *Wait         `json:"ask,omitempty"`   // asking, checking
 	Child  string        `json:"child,omitempty"` // session of the agent that the call was delegated to
+
+	Approved *work.Approved `json:"approved,omitempty"` // why it may run, if it had to be asked about
 }
 
 // A Child is an agent that this one started and owns. See spec §6.4, architecture A3.13.
@@ -151,11 +158,26 @@ type Child struct {
 	Due     string `json:"due,omitempty"`   // timer
 }
 
-// An Approval is what a call waits for while a person decides. See architecture A3.7.
-type Approval struct {
-	ID    string `json:"id"` // what a decision names
+// A Wait is what a call waits for outside of the agent. See architecture A3.7.
+type Wait struct {
+	ID    string `json:"id"` // what a decision or an answer names
 	DueMS int64  `json:"dueMs,omitempty"`
 	Timer string `json:"timer,omitempty"`
+
+	Kind      string          `json:"kind,omitempty"`      // work.WaitQuestion, work.WaitClient; empty: a person decides
+	Digest    string          `json:"digest,omitempty"`    // what a decision is bound to
+	Reason    string          `json:"reason,omitempty"`    // why it is asked, shortened
+	Questions json.RawMessage `json:"questions,omitempty"` // that are asked
+	Checking  *Checking       `json:"checking,omitempty"`  // what was said and is being checked
+}
+
+// Checking is what somebody said to a waiting call, while a worker looks at it.
+type Checking struct {
+	Ref     string    `json:"ref,omitempty"`
+	Request string    `json:"request,omitempty"`
+	By      string    `json:"by,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	Said    work.Said `json:"said"`
 }
 
 // A Maintenance is a named task that owns the idle phase. See spec §3.6.
@@ -180,13 +202,14 @@ type Configuring struct {
 // A CallState says how far a call is.
 type CallState string
 
-// The states of a call, in their order. Ungated calls are never gating, asking or cleared longer than an input takes;
-// delegated is for calls whose body hands them to a child agent, executed and posting for calls whose post stage is one
-// of its own.
+// The states of a call, in their order; a body that asks leads back to asking. Ungated calls are never gating or cleared
+// longer than an input takes; delegated is for calls whose body hands them to a child agent, executed and posting for
+// calls whose post stage is one of its own.
 const (
 	CallWaiting   CallState = ""
 	CallGating    CallState = "gating"    // the pre stage runs
-	CallAsking    CallState = "asking"    // a person decides
+	CallAsking    CallState = "asking"    // somebody outside decides, answers or runs it
+	CallChecking  CallState = "checking"  // what they said is being checked
 	CallCleared   CallState = "cleared"   // may run as soon as the schedule lets it
 	CallRunning   CallState = "running"   // the body runs, or the child's answer is read
 	CallDelegated CallState = "delegated" // a child agent works on it

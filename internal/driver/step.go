@@ -55,7 +55,7 @@ func (d *Driver) stepIn(mode, lost string) work.StepIn {
 	return work.StepIn{
 		ID: s.Awaiting, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: d.proposed(), Attempt: s.Attempt,
 		Head: s.Log.Head, Tail: s.Log.lent(), Batch: slices.Clone(s.Batch), Owed: s.Owed, Assembly: s.Assembly, Lost: lost, Now: d.now,
-		Rerouted: s.Rerouted,
+		Rerouted: s.Rerouted, Plan: s.Plan,
 	}
 }
 
@@ -147,6 +147,8 @@ func (d *Driver) acts(acts []work.Act) {
 			d.onCancel(CancelAsked{Cause: *a.Cause, KeepInbox: a.KeepInbox, Via: ViaAPI, By: "plugin"})
 		case a.Kind == work.ActSpawn && a.Child != nil:
 			d.onSpawn(SpawnAsked{Child: *a.Child})
+		case a.Kind == work.ActPlan:
+			d.onPlan(PlanAsked{On: a.On, By: "plugin"})
 		}
 	}
 }
@@ -291,10 +293,15 @@ func failureOf(f *session.Failure) *session.Failure {
 }
 
 // clip makes a text from outside fit for the log: valid, and not longer than what is kept inline.
-func clip(text string) string {
+func clip(text string) string { return clipTo(text, work.InlineLimit) }
+
+// gist is a text as the state keeps it for people to see.
+func gist(text string) string { return clipTo(text, 200) }
+
+func clipTo(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= work.InlineLimit {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:work.InlineLimit], "") + "…"
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }

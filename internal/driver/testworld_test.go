@@ -40,12 +40,16 @@ type world struct {
 	closed    *Close
 	rolled    int
 	latch     latch
-	allowed   map[string]bool // gated calls that may run, by key
-	kids      []*kid          // child agents that were started, in order
-	ended     map[string]bool // child agents that are gone, by the effect that started them
-	missed    []string        // of those, who was told something: the parent hears that they are gone
-	tells     []string        // what children were told
-	told      []string        // what the owner was told
+	allowed   map[string]bool   // gated calls that may run, by key
+	edited    map[string]string // the arguments that a person put in the place of theirs, by key
+	calls     []Call            // before the last input
+	ruled     work.Policy       // the last one in the log
+	kids      []*kid            // child agents that were started, in order
+	ended     map[string]bool   // child agents that are gone, by the effect that started them
+	missed    []string          // of those, who was told something: the parent hears that they are gone
+	tells     []string          // what children were told
+	told      []string          // what the owner was told
+	firsts    map[string]bool   // messages that interrupt
 }
 
 // A kid is a child agent, as far as its parent can see.
@@ -79,7 +83,7 @@ type running struct {
 
 func unborn(t testing.TB) *world {
 	w := &world{t: t, now: 1_764_500_000_000, log: session.NewLog(session.Header{Version: session.FormatVersion, ID: "s"}),
-		ids: map[string]bool{}, replies: map[string]int{}, answers: map[string]Receipt{}, allowed: map[string]bool{}}
+		ids: map[string]bool{}, replies: map[string]int{}, answers: map[string]Receipt{}, allowed: map[string]bool{}, edited: map[string]string{}}
 	var effects []Effect
 	w.d, effects = New(State{Session: "s", Definition: "def", Epoch: 1}, work.SetupIn{Spec: work.Spec{Definition: "def"}}, w.now)
 	w.carryOut(effects)
@@ -118,7 +122,7 @@ func (w *world) reborn(mode string, manifest work.Manifest) *world {
 	if mode == "fork" {
 		header.ID, header.ParentSession, header.SeedLength = "fork", "s", int64(len(records))
 	}
-	next := &world{t: w.t, now: w.now + 1000, log: session.NewLog(header), ids: map[string]bool{}, replies: map[string]int{}, answers: map[string]Receipt{}, allowed: map[string]bool{}}
+	next := &world{t: w.t, now: w.now + 1000, log: session.NewLog(header), ids: map[string]bool{}, replies: map[string]int{}, answers: map[string]Receipt{}, allowed: map[string]bool{}, edited: map[string]string{}}
 	seed := session.NewRecord(w.now, session.EndSeed{})
 	seed.Seq = int64(len(records))
 	for _, r := range append(slices.Clone(records), seed) {
@@ -166,7 +170,9 @@ func (w *world) feed(in Input) {
 	w.now += 7
 	before := *w.state()
 	before.Calls = slices.Clone(before.Calls)
+	w.calls = before.Calls
 	w.allow(before, in)
+	w.noteFirsts(in)
 	w.path = append(w.path, step{phase: before.Phase, in: in})
 	events, effects := w.d.Handle(w.now, in)
 	for _, r := range events {
@@ -177,6 +183,21 @@ func (w *world) feed(in Input) {
 	w.checkEnd(in, effects)
 	w.checkLaws(before, in)
 	w.settleOpen()
+}
+
+// noteFirsts notes which messages are to come before what is queued.
+func (w *world) noteFirsts(in Input) {
+	if b, ok := in.(Batch); ok {
+		for _, act := range b.Acts {
+			w.noteFirsts(act)
+		}
+	}
+	if sent, ok := in.(Sent); ok && sent.Interrupt {
+		if w.firsts == nil {
+			w.firsts = map[string]bool{}
+		}
+		w.firsts[sent.Message.ID] = true
+	}
 }
 
 // settleOpen says who was not there to be told something, answers persists that nobody holds, and carries out rollovers
@@ -261,16 +282,22 @@ func (w *world) observe(e session.Event) {
 		if (w.cause == nil) != (e.Reason.Aborted == nil) || w.cause != nil && *w.cause != *e.Reason.Aborted {
 			w.failf("turn ends %v, the first cause is %v", e.Reason, w.cause)
 		}
+	case session.Feature:
+		w.observeApproval(e)
 	case session.InboxSpliced:
 		box := w.log.State().Inbox()
-		if e.Outcome == "" && e.RemovedCount == 0 && len(e.Inserted) == 1 { // at the tail
-			list, _, _ := box.Find(e.Inserted[0].ID)
+		if e.Outcome == "" && e.RemovedCount == 0 && len(e.Inserted) == 1 {
+			id := e.Inserted[0].ID
+			list, at, _ := box.Find(id)
 			items := box.NextTurn
 			if list == session.NextStep {
 				items = box.NextStep
 			}
-			if items[len(items)-1].ID != e.Inserted[0].ID {
-				w.failf("%s was not inserted at the tail", e.Inserted[0].ID)
+			switch {
+			case !w.firsts[id] && at != len(items)-1:
+				w.failf("%s was not inserted at the tail", id)
+			case w.firsts[id] && (at != 0 || list != session.NextTurn):
+				w.failf("%s, which interrupts, was not inserted before everything that is queued", id)
 			}
 		}
 		if e.Outcome == "" && e.RemovedCount > 0 && e.Start != 0 {
@@ -430,6 +457,9 @@ func (w *world) cancelEffect(id string) {
 				w.failf("%s is cancelled twice", id)
 			}
 			r.cancelled = true
+			if t, ok := r.effect.(StartTool); ok && t.In.Mode == work.ToolCheck { // nobody waits for it any more
+				w.drop(r)
+			}
 			return
 		}
 	}
@@ -446,13 +476,15 @@ func (w *world) checkTool(in work.ToolIn) {
 			if t.In.Mode == work.ToolRun && (!t.In.Call.Parallel || !in.Call.Parallel) && in.Mode == work.ToolRun {
 				w.failf("call %s runs beside %s", in.Call.ID, t.In.Call.ID)
 			}
-			if t.In.Call.ID == in.Call.ID {
+			if t.In.Call.ID == in.Call.ID && !r.cancelled {
 				w.failf("call %s has two stages at once", in.Call.ID)
 			}
 		}
 	}
 	limit := w.d.maxParallel()
 	switch {
+	case in.Mode == work.ToolCheck && in.Said == nil:
+		w.failf("nothing is checked of %s", in.Call.ID)
 	case in.Mode == work.ToolGate && (!in.Call.Gated || modes[work.ToolGate] > 0):
 		w.failf("a gate of %s runs", in.Call.ID)
 	case in.Mode == work.ToolPost && (!in.Call.Posted || modes[work.ToolPost] > 0 || in.Out == nil):
@@ -461,6 +493,8 @@ func (w *world) checkTool(in work.ToolIn) {
 		w.failf("%d calls run", limit+1)
 	case in.Mode == work.ToolRun && in.Call.Gated && !w.allowed[in.Key]:
 		w.failf("call %s runs, but was not allowed", in.Call.ID)
+	case in.Mode == work.ToolRun && w.edited[in.Key] != editsOf(in):
+		w.failf("call %s runs with %q in the place of its arguments, and not with %q", in.Call.ID, editsOf(in), w.edited[in.Key])
 	case w.state().Cancelled != nil && (in.Mode == work.ToolRun || in.Mode == work.ToolGate):
 		w.failf("call %s starts in a cancelled turn", in.Call.ID)
 	case w.state().Defect != nil && in.Mode != work.ToolSettle:
@@ -474,14 +508,66 @@ func (w *world) allow(before State, in Input) {
 		key := fmt.Sprintf("%s/%d/%d.%d/%s", before.Session, cmp.Or(c.Epoch, before.Epoch), before.Turn, before.Step, c.ID)
 		switch in := in.(type) {
 		case ToolDone:
-			w.allowed[key] = w.allowed[key] || c.State == CallGating && c.Effect == in.ID && in.Out.Verdict == work.Allow
+			gate, check := c.State == CallGating, c.State == CallChecking && c.Ask.Kind == ""
+			if allows := c.Effect == in.ID && in.Out.Verdict == work.Allow; allows && check {
+				w.edited[key] = string(c.Ask.Checking.Said.Arguments)
+			}
+			w.allowed[key] = w.allowed[key] || (gate || check) && c.Effect == in.ID && in.Out.Verdict == work.Allow
 		case Decided:
-			w.allowed[key] = w.allowed[key] || c.State == CallAsking && c.Ask.ID == in.ID && in.Grant
+			current := in.Digest == "" || c.Ask != nil && in.Digest == c.Ask.Digest
+			w.allowed[key] = w.allowed[key] || c.State == CallAsking && c.Ask.ID == in.ID && in.Grant && current && len(in.Arguments) == 0
 		case Batch:
 			for _, act := range in.Acts {
 				w.allow(before, act)
 			}
 		}
+	}
+}
+
+// call is one of the calls that were there when the last input came.
+func (w *world) call(id string) *Call {
+	i := slices.IndexFunc(w.calls, func(c Call) bool { return c.ID == id })
+	if i < 0 {
+		w.failf("there was no call %s", id)
+	}
+	return &w.calls[i]
+}
+
+func editsOf(in work.ToolIn) string {
+	if in.Approved == nil {
+		return ""
+	}
+	return string(in.Approved.Arguments)
+}
+
+// observeApproval: what no person decided is what the policy of the log says, and nothing else lets a call run.
+func (w *world) observeApproval(e session.Feature) {
+	if e.Kind == "approval/policy" {
+		w.ruled = work.Policy{}
+		require.NoError(w.t, json.Unmarshal(e.Data, &w.ruled))
+	}
+	var d struct{ CallID, Outcome, Via, Rule string }
+	if e.Kind != "approval/decided" {
+		return
+	}
+	require.NoError(w.t, json.Unmarshal(e.Data, &d))
+	mode, c := work.PolicyAsk, w.call(d.CallID)
+	if a := w.state().Manifest.Approvals; a != nil {
+		mode = cmp.Or(a.Mode, mode)
+	}
+	mode = cmp.Or(w.ruled.Mode, mode)
+	named := func(r work.Rule) bool { return r.ID == d.Rule && r.Lasts(w.now) && r.Tool == c.Name }
+	switch {
+	case d.Via == "":
+		return
+	case d.Via == viaPolicy && (d.Outcome == granted) == (mode == work.PolicyAlways) && (d.Outcome == rejected) == (mode == work.PolicyNever):
+	case d.Via == viaRule && d.Outcome == granted && slices.ContainsFunc(w.ruled.Rules, named) && mode != work.PolicyNever:
+	case d.Via == viaRule && d.Outcome == granted && d.Rule == "definition" && mode == work.PolicyAllowList:
+	default:
+		w.failf("call %s is %s by %s %s, the policy is %v", d.CallID, d.Outcome, d.Via, d.Rule, w.ruled)
+	}
+	if d.Outcome == granted {
+		w.allowed[w.d.key(c, c.Epoch)] = true
 	}
 }
 
@@ -597,12 +683,47 @@ func (w *world) checkLaws(before State, in Input) {
 			w.failf("status trace %v", w.status)
 		}
 	}
-	if asks := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.State == CallAsking }); asks != (s.Waiting == WaitingApproval) {
-		w.failf("a person is waited for: %t, the last transition said %q", asks, s.Waiting)
+	if asks := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.Ask != nil }); asks != (s.Waiting != "") {
+		w.failf("somebody is waited for: %t, the last transition said %q", asks, s.Waiting)
 	}
 	w.checkQuiet()
 	w.checkWake(before.Status(), in, before.Phase == Maintaining)
 	w.checkLatch(before, in)
+}
+
+// checkFates: what the driver says of messages is what the log says, as far as the driver remembers. Two things are not in
+// the log: whether a list of one was cleared or its message removed, and that a step which came to nothing was entered
+// without any message. See [session.Tracker].
+func (w *world) checkFates(ids []string) {
+	w.t.Helper()
+	if len(w.state().Log.Waiting) > 0 {
+		return
+	}
+	for _, id := range ids {
+		live := w.state().Fate(id)
+		if live.State == "" {
+			continue
+		}
+		logged := w.logged(id)
+		if live.Cause == session.Cleared && logged.Cause == session.Removed || live.State == session.FateDiscarded && live.Cause == "" {
+			live.Cause = logged.Cause
+		}
+		if live.Reason == session.DropRewritten && logged.Reason == session.DropReason(live.Kind) {
+			live.Reason = logged.Reason
+		}
+		if live != logged {
+			w.failf("%s: the driver says %+v, the log %+v", id, live, logged)
+		}
+	}
+}
+
+// logged is what the log says of a message.
+func (w *world) logged(id string) session.Fate {
+	t := session.Track(id, w.log.Header().SeedLength)
+	for _, r := range w.log.Records() {
+		t.Add(r)
+	}
+	return t.Fate()
 }
 
 func (w *world) checkList(name string, logged []session.Message, held []Pending) {
@@ -650,7 +771,7 @@ func (w *world) checkWake(before string, in Input, maintaining bool) {
 		if !in.Wakeup && before == StatusIdle && s.Phase != Birth && s.Status() != StatusIdle {
 			w.failf("an injection started the driver")
 		}
-	case Removed, Replaced, Cleared:
+	case Removed, Replaced, Cleared, Promoted, Reordered:
 		if before == StatusIdle && s.Status() == StatusRunning {
 			w.failf("an edit started the driver")
 		}
@@ -698,7 +819,7 @@ func nextLatch(now latch, before State, in Input, r Receipt) latch {
 	case Sent:
 		cancelled := before.Cancelled != nil && before.Cancelled.Kind != session.CauseDisposed
 		waits := before.Phase == Birth || before.Active() && cancelled || before.Phase == Draining && !before.Normal && before.Cancelled == nil ||
-			before.Phase == Maintaining && before.Cancelled == nil
+			before.Phase == Maintaining && before.Cancelled == nil || in.Interrupt && before.Active() && before.Cancelled == nil
 		if in.Wakeup && r.Disposition != Refused && waits {
 			return latched
 		}

@@ -1,5 +1,11 @@
 package driver
 
+import (
+	"cmp"
+
+	"github.com/everturn/everturn/internal/work"
+)
+
 // rulesAttributes is the behaviour version from which on an agent says its status at birth, and whether it waits for a
 // person. It is the manifest in force that counts. See architecture A5.
 const rulesAttributes = 2
@@ -14,12 +20,22 @@ func (d *Driver) transition(status string, turn int) {
 	d.effect(Transition{Status: status, Turn: turn, Model: s.Model, Waiting: s.Waiting})
 }
 
-// waiting says what person the agent waits for; it changes with the first call that asks and with the last one.
+// waiting says what somebody outside is waited for, decisions before anything else; it changes with the first call that
+// asks and with the last one.
 func (d *Driver) waiting() string {
-	if d.state.Manifest.Rules >= rulesAttributes && d.count(CallAsking) > 0 {
-		return WaitingApproval
+	if d.state.Manifest.Rules < rulesAttributes {
+		return ""
 	}
-	return ""
+	kind := ""
+	for _, c := range d.state.Calls {
+		if c.undecided() {
+			return work.WaitApproval
+		}
+		if c.waits() {
+			kind = cmp.Or(kind, c.Ask.Kind)
+		}
+	}
+	return kind
 }
 
 // waits says so, unless a change of the status said it already.

@@ -105,7 +105,7 @@ func blur(s *driver.State) {
 			c.Out = &work.ToolOut{IsError: c.Out.IsError, Concludes: c.Out.Concludes, Error: c.Out.Error}
 		}
 		if c.Ask != nil {
-			c.Ask = &driver.Approval{Timer: mark(c.Ask.Timer)}
+			c.Ask = &driver.Wait{Timer: mark(c.Ask.Timer), Kind: c.Ask.Kind}
 		}
 	}
 }

@@ -79,6 +79,16 @@ type Spec struct {
 	Tools           *ToolFilter       `json:"tools,omitempty"`
 	Queue           string            `json:"queue,omitempty"`
 	Metadata        map[string]string `json:"metadata,omitempty"`
+	ClientTools     []ClientTool      `json:"clientTools,omitempty"`
+}
+
+// A ClientTool is one that programs of the caller's run. See architecture A3.7.
+type ClientTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema; nil: no arguments
+	TimeoutMS   int64           `json:"timeoutMs,omitempty"`  // 0 means a day
+	Parallel    bool            `json:"parallel,omitempty"`
 }
 
 // A Section is a part of the system prompt that belongs to one agent. See spec §8.1.
@@ -123,13 +133,15 @@ type Manifest struct {
 	TurnStopping bool     `json:"turnStopping,omitempty"`
 	Tasks        []string `json:"tasks,omitempty"` // maintenance tasks, by name
 
+	Approvals *Approvals `json:"approvals,omitempty"` // nil: calls that must be asked about are always asked about
+
 	// Refreshes says that workers answer with their manifest when it is not this one, so that a task that is not among
 	// Tasks is a worker's to refuse: a later deployment may have added it.
 	Refreshes bool `json:"refreshes,omitempty"`
 }
 
 // Rules is the behaviour version of this worker.
-const Rules = 3
+const Rules = 4
 
 // Worker is what every answer says about the worker that gave it.
 type Worker struct {
@@ -162,13 +174,14 @@ func EchoOf(first int64, tail []session.Record) Echo {
 // An Act is a call of plugin.Agent made inside a hook, gate or tool; the driver applies it before the answer that
 // carries it. See architecture A3.8.
 type Act struct {
-	Kind      string           `json:"kind"` // send, cancel or spawn
+	Kind      string           `json:"kind"` // send, cancel, spawn or plan
 	Message   *session.Message `json:"message,omitempty"`
 	Target    string           `json:"target,omitempty"`
 	Wakeup    bool             `json:"wakeup,omitempty"`
 	Cause     *session.Cause   `json:"cause,omitempty"`
 	KeepInbox bool             `json:"keepInbox,omitempty"`
 	Child     *Spawn           `json:"child,omitempty"`
+	On        bool             `json:"on,omitempty"` // plan
 }
 
 // The kinds of an [Act].
@@ -176,6 +189,7 @@ const (
 	ActSend   = "send"
 	ActCancel = "cancel"
 	ActSpawn  = "spawn"
+	ActPlan   = "plan"
 )
 
 // A Spawn asks for a child agent. See spec §6.4, architecture A3.13.
@@ -220,6 +234,8 @@ type Inherited struct {
 	Turn     int       `json:"turn"` // last one
 	NextTurn []Pending `json:"nextTurn,omitempty"`
 	NextStep []Pending `json:"nextStep,omitempty"`
+	Policy   *Policy   `json:"policy,omitempty"` // of a resumed session, as it was last
+	Plan     bool      `json:"plan,omitempty"`   // the same
 }
 
 // A Pending message, by id and size of its body.
@@ -263,6 +279,7 @@ type StepIn struct {
 	Lost     string           `json:"lost,omitempty"`     // settle: cancelled or exhausted
 	Now      int64            `json:"now,omitempty"`      // Unix ms at which the driver asked
 	Rerouted bool             `json:"rerouted,omitempty"` // the request starts from the declared configuration, not from the last header's
+	Plan     bool             `json:"plan,omitempty"`     // plan mode is on
 }
 
 // The outcomes of a Step.
@@ -343,6 +360,10 @@ type ToolIn struct {
 	Later []string `json:"later,omitempty"`
 
 	Child *Answered `json:"child,omitempty"` // collect
+
+	Approved *Approved `json:"approved,omitempty"` // why it may run, if it had to be asked about
+	Said     *Said     `json:"said,omitempty"`     // check
+	Plan     bool      `json:"plan,omitempty"`     // plan mode is on
 }
 
 // EffectKey is the idempotency key of a call: session/epoch/turn.step/call. See architecture A3.7.
@@ -381,12 +402,14 @@ type ToolOut struct {
 
 	Verdict    string   `json:"verdict,omitempty"`    // gate
 	Reason     string   `json:"reason,omitempty"`     // gate, ask: what the person is told
-	DeadlineMS int64    `json:"deadlineMs,omitempty"` // ask, delegate: how long is waited; 0 means without end
+	Digest     string   `json:"digest,omitempty"`     // gate, check: of the tool and its arguments
+	DeadlineMS int64    `json:"deadlineMs,omitempty"` // ask, delegate, defer: how long is waited; 0 means without end
 	SkipPost   bool     `json:"skipPost,omitempty"`   // a wrapper failed: no post stage
 	Exclusive  []string `json:"exclusive,omitempty"`  // ids, of the calls from From on: these must run alone now
 	Alone      bool     `json:"alone,omitempty"`      // all of them must: it is not known which
 
-	Delegate *Spawn `json:"delegate,omitempty"` // the call waits for this child; DeadlineMS bounds it
+	Delegate *Spawn    `json:"delegate,omitempty"` // the call waits for this child; DeadlineMS bounds it
+	Defer    *Deferral `json:"defer,omitempty"`    // the call waits for people, or for a program of the caller's
 
 	// Projection is what the model is shown in the place of a large Content: the driver logs it right after the result,
 	// as a replacing one. See spec §9.4.
@@ -543,6 +566,7 @@ const (
 	CodeChild                 = "CHILD_AGENT"
 	CodeUnknown               = "UNKNOWN"
 	CodeUnknownTask           = "UNKNOWN_TASK" // a worker does not know the maintenance task
+	CodeNoAnswer              = "NO_ANSWER"    // nobody answered a question, or gave a result, in time
 )
 
 // These begin the retryable error of a worker that cannot work for an agent: another one takes the work. So does

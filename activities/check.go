@@ -1,0 +1,40 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/everturn/everturn/internal/work"
+)
+
+// check judges what somebody said to a waiting call. Whoever said it is told why it does not fit; the call waits on then.
+// See architecture A3.7.
+func (c *call) check(ctx context.Context) (work.ToolOut, error) {
+	if c.in.Said == nil {
+		return work.ToolOut{}, errors.New("nothing was said that could be checked")
+	}
+	switch c.in.Said.Kind {
+	case work.WaitApproval:
+		return c.checkEdit(ctx)
+	case work.WaitQuestion:
+		return c.checkAnswers(ctx)
+	case work.WaitClient:
+		return c.checkResult(ctx)
+	default:
+		return unfitting(fmt.Errorf("this worker cannot check %q", c.in.Said.Kind)), nil
+	}
+}
+
+// unfitting tells whoever said it, in one line, why it does not count.
+func unfitting(why error) work.ToolOut {
+	return work.ToolOut{Verdict: work.Deny, Reason: clip(strings.Join(strings.Fields(why.Error()), " "))}
+}
+
+// fitting ends the call with what was said: it goes through the stages that come after a body.
+func (c *call) fitting(ctx context.Context, out work.ToolOut) (work.ToolOut, error) {
+	out, err := c.afterBody(ctx, out)
+	out.Verdict, out.Reason = work.Allow, ""
+	return out, err
+}
