@@ -138,7 +138,7 @@ func (a *app) lines(ctx context.Context) <-chan string {
 }
 
 // commands are what a line of a chat may begin with.
-const commands = "/followup /steer /inject /cancel /state /quit"
+const commands = "/followup /steer /inject /plan /cancel /state /quit"
 
 // typed takes a line as an answer to what the agent asks, or carries it out, and reports whether to go on.
 func (a *app) typed(ctx context.Context, agent *agents.Agent, prompt *prompter, line string) bool {
@@ -169,6 +169,8 @@ func (a *app) said(ctx context.Context, agent *agents.Agent, line string) bool {
 		_, err = agent.Steer(ctx, agents.Text(rest))
 	case command == "/inject":
 		_, err = agent.Inject(ctx, agents.Text(rest))
+	case command == "/plan":
+		err = a.plan(ctx, agent, strings.TrimSpace(rest))
 	case command == "/state":
 		err = a.showState(ctx, agent)
 	case strings.HasPrefix(command, "/"):

@@ -56,9 +56,9 @@ func (a *app) chatCmd() *cobra.Command {
 		Use:   "chat [ID]",
 		Short: "Talk to an agent while it works",
 		Long: "Talks to agent ID, or to a new one. A line typed while the agent works steers it. Commands: /followup TEXT, /inject TEXT,\n" +
-			"/cancel, /state, /quit. Ctrl-C cancels the turn; twice leaves. When the agent asks something, or a call waits for a decision, a\n" +
-			"line answers it. If stdin is not a terminal, each line is a followup; with --wait the next line is read when the agent has\n" +
-			"answered, or asks something: then it is the answer.",
+			"/plan [TEXT|off], /cancel, /state, /quit. Ctrl-C cancels the turn; twice leaves. When the agent asks something, or a call\n" +
+			"waits for a decision, a line answers it. If stdin is not a terminal, each line is a followup; with --wait the next line is\n" +
+			"read when the agent has answered, or asks something: then it is the answer.",
 		Example: "  starter chat\n  starter chat my-agent\n  printf 'one\\ntwo\\n' | starter chat my-agent\n  printf 'ask me which one: a, b\\n2\\n' | starter chat --wait",
 		Args:    cobra.MaximumNArgs(1),
 	}

@@ -32,6 +32,20 @@ func (a *app) planCmd() *cobra.Command {
 	return cmd
 }
 
+// plan carries out `/plan`, `/plan off` and `/plan TEXT`: the text is a turn that plans.
+func (a *app) plan(ctx context.Context, agent *agents.Agent, text string) error {
+	on := text != "off"
+	if err := agent.Plan(ctx, on, ""); err != nil {
+		return err
+	}
+	if !on || text == "" || text == "on" {
+		a.note("plan mode is %s", map[bool]string{true: "on", false: "off"}[on])
+		return nil
+	}
+	_, err := agent.Followup(ctx, agents.Text(text))
+	return err
+}
+
 func onOff(word string) error {
 	if word != "on" && word != "off" {
 		return fail(exitUsage, fmt.Errorf("%q is neither on nor off", word))

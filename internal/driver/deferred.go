@@ -73,12 +73,13 @@ func (d *Driver) stopWaiting(c *Call) {
 		return
 	}
 	d.effect(CancelEffect{ID: c.Effect})
-	d.reply(c.Ask.Checking.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall,
+	d.tell(c.Ask.Checking.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall,
 		Message: fmt.Sprintf("%.80q waits no longer: it was ended while the answer was being checked", c.Ask.ID)})
 	c.Effect, c.Ask.Checking = "", nil
 }
 
-// onAnswered takes answers, or the result of a program. What waits for nothing of the kind changes nothing.
+// onAnswered takes answers, or the result of a program. What waits for nothing of the kind changes nothing. See
+// architecture A3.7.
 func (d *Driver) onAnswered(in Answered) {
 	if d.seen(in.Ref, in.Request, in.ID) || d.closed(in.Ref, in.ID) {
 		return
@@ -99,8 +100,13 @@ func (d *Driver) onAnswered(in Answered) {
 	}
 }
 
-// check lets a worker look at what was said, since it knows the tool; nothing is decided before.
+// check lets a worker look at what was said, since it knows the tool; nothing is decided before. The acts of a batch are
+// decided at once, so that none of them can be checked.
 func (d *Driver) check(c *Call, by Checking, said work.Said) {
+	if d.replies > 0 {
+		d.reply("", Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedInvalid, Message: "what is checked by a worker cannot be part of a batch: send it alone"})
+		return
+	}
 	by.Said = said
 	c.Ask.Checking = &by
 	c.State, c.Effect = CallChecking, d.effectID("tool")
@@ -109,7 +115,7 @@ func (d *Driver) check(c *Call, by Checking, said work.Said) {
 	d.effect(StartTool{In: in})
 }
 
-// onChecked goes on with what was said if it fits the call; else the call waits on.
+// onChecked goes on with what was said if it fits the call; else the call waits on. See architecture A3.7.
 func (d *Driver) onChecked(c *Call, out work.ToolOut) {
 	by := *c.Ask.Checking
 	c.State, c.Ask.Checking = CallAsking, nil
@@ -153,7 +159,7 @@ func (d *Driver) answered(c *Call, by Checking) {
 	d.feature("question/answered", data)
 }
 
-// onWaitDue ends a wait that nobody ended in time: expiry never runs the tool.
+// onWaitDue ends a wait that nobody ended in time: expiry never runs the tool. See architecture A3.7.
 func (d *Driver) onWaitDue(timer string) {
 	c := d.asking(func(w *Wait) bool { return w.Timer == timer })
 	if c == nil {

@@ -129,9 +129,15 @@ func TestDeferredCalls(t *testing.T) {
 			give 1.1.c2.result
 			check c2 ok => client/answered
 		`},
-		{"batch: a person's answer and a steering message", asked + `
-			batch answer 1.1.c1.answer; steer b => IS+(next-step:b)
-			check c1 ok => question/answered TR(c1)
+		{"batch: what takes a check is refused, the rest is applied", asked + `
+			batch answer 1.1.c1.answer; steer b; answer 1.1.c9.answer => IS+(next-step:b)
+			receipt done [refused INVALID] [steered] [refused UNKNOWN_CALL]
+			calls asking,asking
+		`},
+		{"batch: a cancel while an answer is being checked tells whoever answered, not the batch", asked + `
+			answer 1.1.c1.answer
+			batch cancel; followup b => CR(user) question/expired client/expired IS+(next-turn:b) TR!(c1,ABORTED) TR!(c2,ABORTED) SE TE(aborted user) TS2 IS-(next-turn:1)
+			receipt done [done] [queued]
 		`},
 		{"a cancel before the body says that it asks", opened + `
 			step calls c1 => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1)

@@ -92,7 +92,7 @@ func TestAStaleRevisionChangesNothing(t *testing.T) {
 		} {
 			before := asJSON(t, w.state())
 			w.feed(in)
-			require.Equal(t, RefusedStale, w.receipt.Code)
+			require.Equal(t, RefusedRevision, w.receipt.Code)
 			require.Equal(t, now, w.receipt.Revision)
 			require.Contains(t, w.receipt.Message, fmt.Sprintf("at revision %d, not %d", now, revision))
 			require.Equal(t, before, asJSON(t, w.state()))

@@ -1,7 +1,7 @@
 package driver
 
 // onPlan switches plan mode. It is guidance: the next step tells the model so, and nothing is enforced. A switch to what is
-// the case already changes nothing.
+// the case already changes nothing. Hooks may switch it too, see architecture A3.8.
 func (d *Driver) onPlan(in PlanAsked) {
 	if d.seen(in.Ref, in.Request, "") || d.closed(in.Ref, "") {
 		return

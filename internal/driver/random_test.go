@@ -277,13 +277,16 @@ func (w *walker) anyRevision() *int64 {
 	return &revision
 }
 
-// anyDecision is about a call that asks, or about none.
+// anyDecision is what somebody says to a call that waits for it, or for something else, or to none.
 func (w *walker) anyDecision(ref string) Input {
-	id := "nothing"
+	id, kind := "nothing", []string{"", work.WaitQuestion, work.WaitClient}[w.r.IntN(3)]
 	for _, c := range w.state().Calls {
-		if c.State == CallAsking && !w.chance(4) {
-			id = c.Ask.ID
+		if c.waits() && !w.chance(4) {
+			id, kind = c.Ask.ID, c.Ask.Kind
 		}
+	}
+	if kind != "" {
+		return Answered{Ref: ref, ID: id, By: "somebody", Said: work.Said{Kind: kind, Answers: json.RawMessage(`[{"skip":true}]`)}}
 	}
 	return Decided{Ref: ref, ID: id, Grant: w.chance(2), By: "somebody", Reason: "why"}
 }
@@ -535,6 +538,11 @@ func (w *walker) answerTool(r *running, in work.ToolIn) {
 		w.feed(ToolLost{ID: r.id, Why: []Lost{LostExhausted, LostExhausted, LostFailed}[w.r.IntN(3)], Message: "gone"})
 		return
 	}
+	if in.Mode == work.ToolCheck { // nothing is asked for there
+		verdict := []string{work.Allow, work.Allow, work.Deny}[w.r.IntN(3)]
+		w.feed(ToolDone{ID: r.id, Out: work.ToolOut{Verdict: verdict, Content: session.TextContent("said"), IsError: w.chance(4)}})
+		return
+	}
 	out := work.ToolOut{Content: session.TextContent("result"), IsError: w.chance(4), Concludes: w.chance(6), Acts: w.anyActs(), SkipPost: w.chance(8)}
 	if in.From != "" {
 		out.Alone = w.chance(8)
@@ -546,6 +554,11 @@ func (w *walker) answerTool(r *running, in work.ToolIn) {
 	}
 	if in.Mode == work.ToolGate {
 		w.feed(ToolDone{ID: r.id, Out: w.anyVerdict(out)})
+		return
+	}
+	if in.Mode == work.ToolRun && w.chance(4) {
+		kind := []string{work.WaitQuestion, work.WaitClient}[w.r.IntN(2)]
+		w.feed(ToolDone{ID: r.id, Out: work.ToolOut{Acts: out.Acts, Defer: &work.Deferral{Kind: kind}, DeadlineMS: int64(w.r.IntN(2)) * 1000}})
 		return
 	}
 	if in.Mode == work.ToolRun && w.chance(4) {
