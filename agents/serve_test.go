@@ -62,7 +62,9 @@ func TestAProgramRunsTheCallsOfItsTools(t *testing.T) { // A3.7
 		"a value": {func(context.Context, json.RawMessage) (signals.CallResult, error) {
 			return signals.CallResult{Value: json.RawMessage(`{"a": 1}`)}, nil
 		}, `{"a":1}`, false},
-		"a failure": {func(context.Context, json.RawMessage) (signals.CallResult, error) { return signals.CallResult{}, errors.New("no page") },
+		"a failure": {func(context.Context, json.RawMessage) (signals.CallResult, error) {
+			return signals.CallResult{}, errors.New("no page")
+		},
 			"Error: no page", true},
 		"a large text": {func(context.Context, json.RawMessage) (signals.CallResult, error) {
 			return signals.CallResult{Text: strings.Repeat("x", 100_000)}, nil
