@@ -81,10 +81,10 @@ func (c *call) stage(ctx context.Context) (work.ToolOut, error) {
 	switch c.in.Mode {
 	case work.ToolGate:
 		return c.gate(ctx)
-	case work.ToolPost:
-		return c.post(ctx)
 	case work.ToolCheck:
 		return c.check(ctx)
+	case work.ToolPost:
+		return c.post(ctx)
 	case work.ToolCollect:
 		out, err := c.collect(ctx)
 		if err != nil {
