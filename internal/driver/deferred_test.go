@@ -97,7 +97,7 @@ func TestDeferredCalls(t *testing.T) {
 			answer 1.1.c1.answer
 			timer approval => question/expired TR!(c1,NO_ANSWER)
 			receipt refused UNKNOWN_CALL
-			open 
+			calls committed,asking
 		`},
 		{"cancelled", handedOn + `
 			cancel => CR(user) question/expired client/expired TR!(c1,ABORTED) TR!(c2,ABORTED) SE TE(aborted user)
