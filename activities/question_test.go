@@ -153,7 +153,7 @@ func TestACheckThatThisWorkerDoesNotKnow(t *testing.T) {
 	in.Mode, in.Said = work.ToolCheck, &work.Said{Kind: "oath"}
 	out := b.tool(in)
 	require.Equal(t, work.Deny, out.Verdict)
-	require.Contains(t, out.Reason, `cannot check "oath"`)
+	require.Contains(t, out.Reason, `knows nothing of "oath"`)
 	in.Said = nil
 	_, err := b.a.Tool(b.ctx, in)
 	require.ErrorContains(t, err, "nothing was said")
