@@ -45,6 +45,7 @@ type world struct {
 	ended     map[string]bool // child agents that are gone, by the effect that started them
 	missed    []string        // of those, who was told something: the parent hears that they are gone
 	tells     []string        // what children were told
+	news      []work.TellIn   // what the world was told
 	told      []string        // what the owner was told
 }
 
@@ -309,6 +310,8 @@ func (w *world) carryOut(effects []Effect) {
 			w.tellChild(e)
 		case TellParent:
 			w.told = append(w.told, map[bool]string{true: "closed", false: "idle"}[e.Closed])
+		case Tell:
+			w.news = append(w.news, e.In)
 		case StartConfigure:
 			if w.find("configure") != nil {
 				w.failf("two changes are checked at once")

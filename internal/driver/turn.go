@@ -140,6 +140,7 @@ func (d *Driver) shorten() bool {
 func (d *Driver) endTurn(reason session.TurnReason, normal bool) {
 	s := d.state
 	d.log(session.TurnEnd{Turn: s.Turn, Reason: reason})
+	d.tellTurn(reason)
 	for _, id := range s.Claimed {
 		d.ended(Ended{ID: id, Turn: s.Turn, Kind: reason.Kind, Dropped: slices.Contains(s.Dropped, id)})
 	}

@@ -79,6 +79,7 @@ type Spec struct {
 	Tools           *ToolFilter       `json:"tools,omitempty"`
 	Queue           string            `json:"queue,omitempty"`
 	Metadata        map[string]string `json:"metadata,omitempty"`
+	Webhooks        []Webhook         `json:"webhooks,omitempty"`
 }
 
 // A Section is a part of the system prompt that belongs to one agent. See spec §8.1.
@@ -101,6 +102,7 @@ type Recorded struct {
 	Queue    string          `json:"queue,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"` // an object of strings, at most [MetadataLimit] bytes
 	Rerouted bool            `json:"rerouted,omitempty"` // another declared call configuration than before
+	Tells    []string        `json:"tells,omitempty"`    // what its webhooks are for
 }
 
 // The sizes of recorded data, in bytes.
@@ -124,6 +126,7 @@ type Manifest struct {
 	Tasks        []string `json:"tasks,omitempty"` // maintenance tasks, by name
 
 	Approvals *Approvals `json:"approvals,omitempty"` // nil: calls that must be asked about are always asked about
+	Tells     []string   `json:"tells,omitempty"`     // what is told: to webhooks, and to the index of what waits
 
 	// Refreshes says that workers answer with their manifest when it is not this one, so that a task that is not among
 	// Tasks is a worker's to refuse: a later deployment may have added it.
