@@ -17,6 +17,9 @@ import (
 // WorkflowType is the type of every agent's workflow.
 const WorkflowType = "EverturnAgent"
 
+// TellWorkflowType is the type of the workflows that tell the world one thing each; their ids begin with the session id.
+const TellWorkflowType = "EverturnTell"
+
 // DefaultTaskQueue is where agents run unless something else is said.
 const DefaultTaskQueue = "everturn"
 
@@ -118,6 +121,7 @@ type Create struct {
 	Tools    *ToolFilter       `json:"tools,omitempty"`    // all of the definition's if absent
 	Queue    string            `json:"queue,omitempty"`    // task queue of its activities; the agent's own if empty
 	Metadata map[string]string `json:"metadata,omitempty"` // for people and programs; the model does not see it
+	Webhooks []Webhook         `json:"webhooks,omitempty"` // that are told what happens to this agent, beside the definition's
 
 	Resume *Resume `json:"resume,omitempty"` // of a session whose workflow is gone
 	Fork   *Fork   `json:"fork,omitempty"`   // of another session's log
@@ -136,6 +140,13 @@ type Section struct {
 type ToolFilter struct {
 	Allow []string `json:"allow,omitzero"` // null or absent: all of them; empty: none
 	Deny  []string `json:"deny,omitempty"` // taken away from those
+}
+
+// A Webhook is where somebody is told what happens to an agent. It names a secret that the workers know, and holds none.
+type Webhook struct {
+	URL    string   `json:"url"`
+	Events []string `json:"events,omitempty"` // of session.Told; none: all of them
+	Secret string   `json:"secret"`           // name
 }
 
 // Resume asks for a new incarnation of the session of the workflow's own id. See spec §7.1.

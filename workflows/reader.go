@@ -239,6 +239,9 @@ func SpecOf(c signals.Create) work.Spec {
 	for _, section := range c.Sections {
 		s.Sections = append(s.Sections, work.Section(section))
 	}
+	for _, w := range c.Webhooks {
+		s.Webhooks = append(s.Webhooks, work.Webhook(w))
+	}
 	if c.Tools != nil {
 		f := work.ToolFilter(*c.Tools)
 		s.Tools = &f

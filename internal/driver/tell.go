@@ -33,11 +33,11 @@ func (d *Driver) tell(kind string, in work.TellIn) {
 func tellsOf(kind string) (began, ended string) {
 	switch kind {
 	case work.WaitQuestion:
-		return work.TellQuestionAsked, work.TellQuestionAnswered
+		return session.ToldQuestionAsked, session.ToldQuestionAnswered
 	case work.WaitClient:
-		return work.TellClientCalled, work.TellClientAnswered
+		return session.ToldClientCalled, session.ToldClientAnswered
 	default:
-		return work.TellApprovalAsked, work.TellApprovalDecided
+		return session.ToldApprovalAsked, session.ToldApprovalDecided
 	}
 }
 
@@ -81,5 +81,5 @@ const maxToldIDs = 16
 func (d *Driver) tellTurn(reason session.TurnReason) {
 	s := d.state
 	head := s.Log.Head
-	d.tell(work.TellTurnEnded, work.TellIn{Reason: &reason, Ids: slices.Clone(s.Claimed[:min(len(s.Claimed), maxToldIDs)]), Head: &head})
+	d.tell(session.ToldTurnEnded, work.TellIn{Reason: &reason, Ids: slices.Clone(s.Claimed[:min(len(s.Claimed), maxToldIDs)]), Head: &head})
 }

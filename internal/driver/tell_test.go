@@ -127,7 +127,7 @@ func TestWhatIsToldHasItsOwnName(t *testing.T) {
 func TestARecordedWebhookIsTold(t *testing.T) {
 	t.Parallel()
 	w := unborn(t)
-	w.bornAs(work.SetupOut{Recorded: &work.Recorded{Spec: "spec", Tells: []string{work.TellTurnEnded}}})
+	w.bornAs(work.SetupOut{Recorded: &work.Recorded{Spec: "spec", Tells: []string{session.ToldTurnEnded}}})
 	w.act("followup a")
 	w.stepDone(answer{outcome: work.StepMessage, finish: session.FinishStop, chunks: 1})
 	require.Equal(t, "turn.ended:1:completed", showNews(w.news))
@@ -146,7 +146,7 @@ func TestQuestionsAndCallsOfProgramsAreTold(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, expires %t", kind, expires), func(t *testing.T) {
 				t.Parallel()
 				d := Restore(State{Session: "s", Epoch: 1, Phase: Tools, Turn: 1, Step: 1, TurnOpen: true, StepOpen: true,
-					Manifest: work.Manifest{Rules: work.Rules, Tells: work.TellIndexed},
+					Manifest: work.Manifest{Rules: work.Rules, Tells: session.ToldWaits()},
 					Calls:    []Call{{Call: work.Call{ID: "c1", Name: "ask"}, State: CallRunning, Effect: "tool-1"}}})
 				news := func(in Input) (out []work.TellIn) {
 					_, effects := d.Handle(5, in)

@@ -3,6 +3,7 @@ package work
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/everturn/everturn/session"
 )
@@ -11,29 +12,13 @@ import (
 // webhooks.
 const Tell = "Tell"
 
-// What can be told. They are the types of deliveries: stable, never reused for another meaning.
-const (
-	TellApprovalAsked    = "approval.asked"
-	TellApprovalDecided  = "approval.decided" // of what was asked, however it ended
-	TellQuestionAsked    = "question.asked"
-	TellQuestionAnswered = "question.answered" // or expired, or cancelled
-	TellClientCalled     = "client.called"
-	TellClientAnswered   = "client.answered" // or expired, or cancelled
-	TellTurnEnded        = "turn.ended"
-	TellError            = "error"
-)
-
-// TellKinds lists them in a fixed order.
-var TellKinds = []string{TellApprovalAsked, TellApprovalDecided, TellQuestionAsked, TellQuestionAnswered, TellClientCalled,
-	TellClientAnswered, TellTurnEnded, TellError}
-
-// TellIndexed are those that the index of what waits is made of: every definition tells them.
-var TellIndexed = TellKinds[:6]
+// TellPatience is the longest pause between two tries to tell.
+const TellPatience = 10 * time.Minute
 
 // A Webhook is where somebody wants to be told. It names a secret and never holds one.
 type Webhook struct {
 	URL    string   `json:"url"`
-	Events []string `json:"events,omitempty"` // of [TellKinds]; none: all of them
+	Events []string `json:"events,omitempty"` // of [session.Told]; none: all of them
 	Secret string   `json:"secret"`           // the name under which workers know it
 }
 
@@ -44,7 +29,7 @@ func (w Webhook) Wants(kind string) bool {
 
 // TellsOf are the kinds that webhooks and the index ask for, in a fixed order.
 func TellsOf(hooks []Webhook, always []string) (kinds []string) {
-	for _, kind := range TellKinds {
+	for _, kind := range session.Told() {
 		if slices.Contains(always, kind) || slices.ContainsFunc(hooks, func(w Webhook) bool { return w.Wants(kind) }) {
 			kinds = append(kinds, kind)
 		}
