@@ -29,7 +29,7 @@ func manifestOf(d *plugin.Definition, set *tools.Set) work.Manifest {
 		m.MaxParallel = plugin.DefaultMaxParallelTools
 	}
 	m.SessionStart, m.TurnStopping = len(d.SessionStart) > 0, len(d.TurnStopping) > 0
-	m.Tasks = taskNames(d)
+	m.Tasks, m.Tells = taskNames(d), work.TellsOf(webhooksOf(d), session.ToldWaits())
 	return m
 }
 
@@ -68,6 +68,8 @@ type features struct {
 	Hides       bool
 	Compaction  *plugin.Compaction
 	Params      json.RawMessage `json:",omitempty"`
+	Tells       []string
+	Webhooks    []plugin.Webhook `json:",omitempty"`
 }
 
 type sectionFeature struct {
@@ -89,6 +91,7 @@ func digest(d *plugin.Definition, set *tools.Set) string {
 	f := features{
 		Name: d.Name, Route: declaredConfig(d, work.Spec{}), ToolOrder: d.ToolOrder, MaxParallel: d.MaxParallelTools,
 		Gates: gateCounts(d), Approval: d.Approval, MaxResult: d.MaxResultBytes, Tasks: taskNames(d), Hides: d.Hide != nil, Compaction: d.Compaction, Params: d.Params,
+		Tells: work.TellsOf(webhooksOf(d), session.ToldWaits()), Webhooks: d.Webhooks,
 	}
 	for _, s := range d.Sections {
 		f.Sections = append(f.Sections, sectionFeature{s.Name, s.Text, s.Order, s.Render != nil, s.Complete})

@@ -336,6 +336,7 @@ type Configure struct {
 	Tools           Change[ToolFilter]                 `json:"tools,omitzero"`
 	Queue           Change[string]                     `json:"queue,omitzero"`
 	Metadata        Change[map[string]*string]         `json:"metadata,omitzero"`
+	Webhooks        Change[[]Webhook]                  `json:"webhooks,omitzero"`
 }
 
 // Batch applies several acts before the agent goes on.

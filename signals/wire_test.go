@@ -23,7 +23,7 @@ func ptr[T any](v T) *T { return &v }
 var wire = []any{
 	signals.Create{Definition: "assistant", Title: "Review", Provider: "anthropic", Model: "claude-sonnet-4-5", ReasoningEffort: "high",
 		MaxTokens: 4096, CWD: "/srv", Parent: "parent-1", First: &send, Owned: true, Bond: "1.child-7", Reports: true, Params: json.RawMessage(`{"repo":"x"}`), Sections: []signals.Section{section},
-		Tools: &filter, Queue: "gpu", Metadata: map[string]string{"team": "blue"}, Resume: &signals.Resume{RunID: "run-1"}, Fork: &signals.Fork{Session: "sess-0", At: 22}},
+		Tools: &filter, Queue: "gpu", Metadata: map[string]string{"team": "blue"}, Webhooks: []signals.Webhook{hook}, Resume: &signals.Resume{RunID: "run-1"}, Fork: &signals.Fork{Session: "sess-0", At: 22}},
 	signals.Resume{RunID: "run-1"}, signals.Fork{Session: "sess-0", At: 22},
 	send,
 	signals.Cancel{RequestID: "r1", Cause: &session.Cause{Kind: session.CauseHook, Reason: "budget"}, KeepInbox: true, By: "ops", Text: "too slow", Bond: "1.child-7"},
@@ -42,10 +42,11 @@ var wire = []any{
 	signals.ChildNews{ID: "child-1", Bond: "1.child-7", Closed: true, Hash: "ab", Count: 34},
 	section,
 	filter,
+	hook,
 	signals.Configure{RequestID: "r1", Title: signals.To("New"), Provider: signals.To("openai"), Model: signals.To("gpt"), ReasoningEffort: signals.Back[string](),
 		MaxTokens: signals.Back[int](), Params: signals.To(map[string]json.RawMessage{"repo": json.RawMessage("null"), "n": json.RawMessage("1")}),
 		Sections: signals.To([]signals.Section{section}), Tools: signals.To(filter), Queue: signals.Back[string](),
-		Metadata: signals.To(map[string]*string{"team": nil, "ticket": ptr("T-1")})},
+		Metadata: signals.To(map[string]*string{"team": nil, "ticket": ptr("T-1")}), Webhooks: signals.To([]signals.Webhook{hook})},
 	signals.Batch{RequestID: "r1", Acts: []signals.Act{act}},
 	act,
 	signals.Receipt{ID: "m1", Disposition: signals.Refused, Revision: 3, Seq: ptr(int64(7)), Found: ptr(true), Code: "INBOX_FULL", Message: "wait",
@@ -82,6 +83,7 @@ var (
 	deferred = signals.Deferred{ID: "2.1.c2", CallID: "c2", Tool: "deploy", DueMS: 1764500000000, Kind: signals.WaitApproval, Digest: rule.Digest, Reason: "production",
 		Arguments: `{"to":"prod"}`, Blob: send.Body, Questions: json.RawMessage(`[]`), Checking: true}
 
+	hook    = signals.Webhook{URL: "https://hooks.example/agents", Events: []string{"approval.asked"}, Secret: "ops"}
 	section = signals.Section{Name: "house", Order: 50, Text: "Be brief."}
 	filter  = signals.ToolFilter{Allow: []string{"echo"}, Deny: []string{"shell"}}
 

@@ -570,6 +570,7 @@ const (
 	ErrFenced            = "FENCED"
 	ErrInvalidSpec       = "INVALID_SPEC"
 	ErrCreatedHook       = "CREATED_HOOK"
+	ErrUntellable        = "WEBHOOK_REFUSED" // Tell: another try would fail too
 
 	// Of a resume or fork; see spec §7.3.
 	ErrSessionNotFound = "SESSION_NOT_FOUND"
