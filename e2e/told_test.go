@@ -146,6 +146,8 @@ func TestAWebhookIsToldInTheEnd(t *testing.T) { // A3.12
 	for id := range p.tellings(a.ID()) {
 		require.NoError(t, servertest.Replay(p.history(id)), id)
 	}
+	p.ok("erase", a.ID(), "--yes")
+	until(t, "what told of it is gone", func() bool { return len(p.tellings(a.ID())) == 0 })
 }
 
 // TestAWebhookThatRefusesIsShown: nothing of the agent changes, and the Temporal UI says in one line what is wrong.
