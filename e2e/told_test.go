@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/everturn/everturn/agents"
@@ -146,8 +148,15 @@ func TestAWebhookIsToldInTheEnd(t *testing.T) { // A3.12
 	for id := range p.tellings(a.ID()) {
 		require.NoError(t, servertest.Replay(p.history(id)), id)
 	}
+	told := p.tellings(a.ID())
 	p.ok("erase", a.ID(), "--yes")
-	until(t, "what told of it is gone", func() bool { return len(p.tellings(a.ID())) == 0 })
+	for id := range told {
+		until(t, "what told of it is gone", func() bool {
+			_, err := p.sdk.DescribeWorkflow(t.Context(), id, "")
+			var gone *serviceerror.NotFound
+			return errors.As(err, &gone)
+		})
+	}
 }
 
 // TestAWebhookThatRefusesIsShown: nothing of the agent changes, and the Temporal UI says in one line what is wrong.
