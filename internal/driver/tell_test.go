@@ -2,6 +2,7 @@ package driver
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +30,19 @@ func showNews(news []work.TellIn) string {
 		out = append(out, text)
 	}
 	return strings.Join(out, " ")
+}
+
+// checkNews: no two things have one name, and what ends has begun.
+func (w *world) checkNews(in work.TellIn) {
+	for _, before := range w.news {
+		if before.ID == in.ID {
+			w.failf("%s is told twice", in.ID)
+		}
+	}
+	if in.Ended != nil && !slices.ContainsFunc(w.news, func(o work.TellIn) bool { return o.Wait != nil && o.Wait.ID == in.Ended.ID }) && len(w.news) > 0 {
+		w.failf("%s waits no longer, and it was not told that it did", in.Ended.ID)
+	}
+	w.news = append(w.news, in)
 }
 
 // TestWhatTheWorldIsTold: what the manifest asks for is told, in the order in which it happens, and nothing else.

@@ -311,7 +311,7 @@ func (w *world) carryOut(effects []Effect) {
 		case TellParent:
 			w.told = append(w.told, map[bool]string{true: "closed", false: "idle"}[e.Closed])
 		case Tell:
-			w.news = append(w.news, e.In)
+			w.checkNews(e.In)
 		case StartConfigure:
 			if w.find("configure") != nil {
 				w.failf("two changes are checked at once")
