@@ -30,6 +30,7 @@ func (d *Driver) deferCall(c *Call, out work.ToolOut) {
 	}
 	d.feature(kind, data)
 	d.notify(kind, data)
+	d.tellWait(c)
 }
 
 // await begins the wait.
@@ -157,10 +158,11 @@ func (d *Driver) answered(c *Call, by Checking) {
 	if c.Ask.Kind == work.WaitClient {
 		data["isError"] = by.Said.IsError
 		d.feature("client/answered", data)
-		return
+	} else {
+		data["answers"] = by.Said.Answers
+		d.feature("question/answered", data)
 	}
-	data["answers"] = by.Said.Answers
-	d.feature("question/answered", data)
+	d.tellEnded(c, work.WaitEnded{Outcome: replied, By: gist(by.By)})
 }
 
 // onWaitDue ends a wait that nobody ended in time: expiry never runs the tool. See architecture A3.7.
@@ -186,6 +188,7 @@ func (d *Driver) unanswered(c *Call, outcome string) {
 		kind = "client/expired"
 	}
 	d.feature(kind, map[string]any{"id": c.Ask.ID, "callId": c.ID, "outcome": outcome})
+	d.tellEnded(c, work.WaitEnded{Outcome: outcome})
 }
 
 // noAnswer is the result of a call that nobody answered.

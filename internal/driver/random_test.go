@@ -110,7 +110,7 @@ func (w *walker) reincarnate() {
 }
 
 func (w *walker) anyManifest() work.Manifest {
-	return work.Manifest{Rules: work.Rules, MaxParallel: w.r.IntN(4), SessionStart: w.chance(2), TurnStopping: w.chance(2)}
+	return work.Manifest{Rules: work.Rules, MaxParallel: w.r.IntN(4), SessionStart: w.chance(2), TurnStopping: w.chance(2), Tells: session.Told()}
 }
 
 // checkSteps reads the log: calls start and are answered in model order, all of them in their step, and a projection
