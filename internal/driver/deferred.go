@@ -110,6 +110,7 @@ func (d *Driver) check(c *Call, by Checking, said work.Said) {
 		return
 	}
 	by.Said = said
+	d.needs(rulesPeople)
 	c.Ask.Checking = &by
 	c.State, c.Effect = CallChecking, d.effectID("tool")
 	in := d.toolIn(c, work.ToolCheck)
