@@ -142,7 +142,7 @@ func TestEveryVerbPrintsJSON(t *testing.T) {
 	require.Equal(t, 2, p.run("request", id, "one").code)
 }
 
-func TestAnInboxIsEditedByHand(t *testing.T) { // issue 5, item 5
+func TestAnInboxIsEditedByHand(t *testing.T) { // docs/decisions/0014
 	p := here(t)
 	p.worker()
 	a := p.create("a")
