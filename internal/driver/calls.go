@@ -281,12 +281,14 @@ func (d *Driver) onToolLost(in ToolLost) {
 	if c == nil {
 		return
 	}
+	if c.State == CallChecking { // nothing was done yet
+		d.uncheckedAnswer(c, in.Message)
+		return
+	}
 	if in.Why == LostFailed {
 		d.failCalls(in.Message)
 	}
 	switch {
-	case c.State == CallChecking:
-		d.uncheckedAnswer(c, in.Message)
 	case c.State == CallRunning && c.Child != "" && d.state.Cancelled != nil:
 		d.finish(c, afterCancel(work.ToolOut{}))
 	case c.State == CallRunning && c.Child != "": // the child has answered, and nobody could read it

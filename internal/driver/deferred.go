@@ -73,7 +73,7 @@ func (d *Driver) stopWaiting(c *Call) {
 		return
 	}
 	d.effect(CancelEffect{ID: c.Effect})
-	d.reply(c.Ask.Checking.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall,
+	d.replyLate(c.Ask.Checking.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall,
 		Message: fmt.Sprintf("%.80q waits no longer: it was ended while the answer was being checked", c.Ask.ID)})
 	c.Effect, c.Ask.Checking = "", nil
 }
@@ -99,8 +99,14 @@ func (d *Driver) onAnswered(in Answered) {
 	}
 }
 
-// check lets a worker look at what was said, since it knows the tool; nothing is decided before.
+// check lets a worker look at what was said, since it knows the tool; nothing is decided before. A batch does not wait for
+// that.
 func (d *Driver) check(c *Call, by Checking, said work.Said) {
+	if d.replies > 0 {
+		d.reply(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedInvalid,
+			Message: "a worker checks this before it counts: send it by itself, and not in a batch"})
+		return
+	}
 	by.Said = said
 	c.Ask.Checking = &by
 	c.State, c.Effect = CallChecking, d.effectID("tool")
@@ -114,16 +120,19 @@ func (d *Driver) onChecked(c *Call, out work.ToolOut) {
 	by := *c.Ask.Checking
 	c.State, c.Ask.Checking = CallAsking, nil
 	if d.stopped() { // by what a gate asked for meanwhile
-		d.reply(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall, Message: "the call was ended while the answer was being checked"})
+		d.replyLate(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall, Message: "the call was ended while the answer was being checked"})
 		d.abandonWait(c, d.unstarted())
 		return
 	}
+	if out.Verdict == work.Allow && by.Said.Kind == work.WaitApproval && out.Digest == "" {
+		out.Verdict, out.Reason = work.Deny, "nobody said what the decision is about" // it must not run with the arguments of before
+	}
 	if out.Verdict != work.Allow {
-		d.reply(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedInvalid, Message: clip(out.Reason)})
+		d.replyLate(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedInvalid, Message: clip(out.Reason)})
 		return
 	}
 	d.remember(by.Request)
-	d.reply(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Done})
+	d.replyLate(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Done})
 	if by.Said.Kind == work.WaitApproval {
 		c.Ask.Digest = out.Digest
 		d.settle(c, verdict{outcome: granted, by: by.By, reason: by.Reason, arguments: by.Said.Arguments})
@@ -137,8 +146,8 @@ func (d *Driver) onChecked(c *Call, out work.ToolOut) {
 
 // uncheckedAnswer lets the call wait on if nobody could look at what was said.
 func (d *Driver) uncheckedAnswer(c *Call, why string) {
-	d.onChecked(c, work.ToolOut{Verdict: work.Deny, Reason: "it could not be checked: " + why})
 	c.Effect = ""
+	d.onChecked(c, work.ToolOut{Verdict: work.Deny, Reason: "it could not be checked: " + why})
 }
 
 // answered logs what ended a wait for answers or for a program's result, which itself is in the tool/result.

@@ -181,6 +181,12 @@ func (d *Driver) reply(ref string, r Receipt) {
 		d.batch = append(d.batch, r)
 		return
 	}
+	d.replyLate(ref, r)
+}
+
+// replyLate answers a caller whose own input is over, whatever the one at hand is.
+func (d *Driver) replyLate(ref string, r Receipt) {
+	r.Revision = d.state.Revision
 	if r.Disposition == Refused && ref == "" {
 		d.notify("agent/refused", r)
 	}

@@ -103,7 +103,11 @@ func (w *walker) reincarnate() {
 }
 
 func (w *walker) anyManifest() work.Manifest {
-	return work.Manifest{Rules: work.Rules, MaxParallel: w.r.IntN(4), SessionStart: w.chance(2), TurnStopping: w.chance(2)}
+	m := work.Manifest{Rules: work.Rules, MaxParallel: w.r.IntN(4), SessionStart: w.chance(2), TurnStopping: w.chance(2)}
+	if w.chance(2) {
+		m.Approvals = &work.Approvals{Mode: anyMode[w.r.IntN(len(anyMode)-1)], Allow: []work.Rule{{Tool: "echo", Digest: "d3"}}}
+	}
+	return m
 }
 
 // checkSteps reads the log: calls start and are answered in model order, all of them in their step, and a projection
@@ -189,7 +193,9 @@ func (w *walker) noteAccepted(in Input, r Receipt) {
 }
 
 func (w *walker) request(ref string) Input {
-	switch w.r.IntN(30) {
+	switch w.r.IntN(32) {
+	case 30, 31:
+		return w.anyPolicy(ref)
 	case 26, 27:
 		return SpawnAsked{Ref: ref, Child: w.anySpawn()}
 	case 28, 29:
@@ -228,13 +234,52 @@ func (w *walker) request(ref string) Input {
 
 // anyDecision is about a call that asks, or about none.
 func (w *walker) anyDecision(ref string) Input {
-	id := "nothing"
+	in := Decided{Ref: ref, ID: "nothing", Grant: w.chance(2), By: "somebody", Reason: "why"}
 	for _, c := range w.state().Calls {
-		if c.State == CallAsking && !w.chance(4) {
-			id = c.Ask.ID
+		if c.Ask != nil && !w.chance(4) {
+			in.ID = c.Ask.ID
 		}
 	}
-	return Decided{Ref: ref, ID: id, Grant: w.chance(2), By: "somebody", Reason: "why"}
+	if w.chance(3) {
+		in.Digest = w.anyDigest()
+	}
+	switch w.r.IntN(6) {
+	case 0:
+		in.Arguments = json.RawMessage(fmt.Sprintf(`{"edit":%d}`, w.r.IntN(3)))
+	case 1:
+		rule := w.anyRule()
+		in.Remember = &rule
+	}
+	return in
+}
+
+func (w *walker) anyDigest() string { return []string{"d1", "d2", "d3", "d4"}[w.r.IntN(4)] }
+
+func (w *walker) anyRule() work.Rule {
+	r := work.Rule{Tool: []string{"echo", "other"}[w.r.IntN(2)]}
+	if w.chance(2) {
+		r.UntilMS = w.now + int64(w.r.IntN(400))
+	}
+	if w.chance(2) {
+		r.Digest = []string{"d1", "d2", SameCall}[w.r.IntN(3)]
+	}
+	if w.chance(3) {
+		r.Args = []work.ArgPattern{{Name: "k", Pattern: "*"}}
+	}
+	return r
+}
+
+var anyMode = []string{"", work.PolicyAsk, work.PolicyAsk, work.PolicyAllowList, work.PolicyNever, work.PolicyAlways, "nobody's"}
+
+func (w *walker) anyPolicy(ref string) Input {
+	in := PolicyAsked{Ref: ref, Mode: anyMode[w.r.IntN(len(anyMode))], By: "somebody"}
+	if w.chance(2) {
+		in.Allow = append(in.Allow, w.anyRule())
+	}
+	if w.chance(3) {
+		in.Revoke = append(in.Revoke, fmt.Sprintf("rule-%d", 1+w.r.IntN(4)))
+	}
+	return in
 }
 
 func (w *walker) anySpawn() work.Spawn {
@@ -497,6 +542,14 @@ func (w *walker) answerTool(r *running, in work.ToolIn) {
 		w.feed(ToolDone{ID: r.id, Out: w.anyVerdict(out)})
 		return
 	}
+	if in.Mode == work.ToolCheck {
+		checked := work.ToolOut{Verdict: work.Deny, Reason: "no"}
+		if w.chance(2) {
+			checked = work.ToolOut{Verdict: work.Allow, Digest: w.anyDigest()}
+		}
+		w.feed(ToolDone{ID: r.id, Out: checked})
+		return
+	}
 	if in.Mode == work.ToolRun && w.chance(4) {
 		spawn := w.anySpawn()
 		w.feed(ToolDone{ID: r.id, Out: work.ToolOut{Acts: out.Acts, Delegate: &spawn, DeadlineMS: int64(w.r.IntN(2)) * 1000}})
@@ -520,6 +573,9 @@ func (w *walker) anyVerdict(out work.ToolOut) work.ToolOut {
 		out.Verdict = work.Allow
 	case n < 9:
 		out.Verdict, out.DeadlineMS = work.Ask, int64(w.r.IntN(2))*1000
+		if !w.chance(6) { // a worker of before
+			out.Digest = w.anyDigest()
+		}
 	case n < 10:
 		out.Verdict, out.IsError = work.Fault, true
 	default:
@@ -574,7 +630,7 @@ func (w *walker) endOne() {
 	case StartStep:
 		w.stepDone(answer{outcome: work.StepMessage, finish: session.FinishStop, chunks: 1})
 	case StartTool:
-		w.toolDone(e.In.Call.ID, work.ToolOut{Verdict: work.Allow, Content: session.TextContent("result"), Concludes: true})
+		w.toolDone(e.In.Call.ID, work.ToolOut{Verdict: work.Allow, Digest: "d1", Content: session.TextContent("result"), Concludes: true})
 	case StartHook:
 		w.drop(r)
 		w.feed(HookDone{ID: r.id})

@@ -80,6 +80,12 @@ type running struct {
 	cancelled bool
 }
 
+// over reports whether nobody waits for an effect: a check of what was said to a call that waits no longer.
+func (r *running) over() bool {
+	t, ok := r.effect.(StartTool)
+	return ok && t.In.Mode == work.ToolCheck && r.cancelled
+}
+
 func unborn(t testing.TB) *world {
 	w := &world{t: t, now: 1_764_500_000_000, log: session.NewLog(session.Header{Version: session.FormatVersion, ID: "s"}),
 		ids: map[string]bool{}, replies: map[string]int{}, answers: map[string]Receipt{}, allowed: map[string]bool{}, edited: map[string]string{}}
@@ -134,6 +140,10 @@ func (w *world) reborn(mode string, manifest work.Manifest) *world {
 	next.carryOut(effects)
 	turn, _ := next.log.State().Turn()
 	from := &work.Inherited{Epoch: 2, Head: next.head(), Turn: turn}
+	if mode == "resume" && w.state().Policy != nil {
+		policy := w.ruled
+		from.Policy, next.ruled = &policy, policy
+	}
 	for _, m := range next.tracer.Inbox.NextTurn {
 		from.NextTurn = append(from.NextTurn, work.Pending{ID: m.ID, Bytes: len(m.Text())})
 	}
@@ -209,7 +219,7 @@ func (w *world) rollover() {
 	for _, r := range w.open {
 		_, timer := r.effect.(StartTimer)
 		_, look := r.effect.(LookAtChild)
-		if !timer && !(look && w.d.child(func(c *Child) bool { return c.Look == r.id }) == nil) { // nobody awaits what is seen of a child that is gone
+		if !timer && !r.over() && !(look && w.d.child(func(c *Child) bool { return c.Look == r.id }) == nil) { // nobody awaits what is seen of a child that is gone
 			w.failf("rolled over while %s runs", r.id)
 		}
 	}
@@ -485,6 +495,7 @@ func (w *world) allow(before State, in Input) {
 		switch in := in.(type) {
 		case ToolDone:
 			gate, check := c.State == CallGating, c.State == CallChecking && c.Ask.Kind == ""
+			check = check && in.Out.Digest != ""
 			if allows := c.Effect == in.ID && in.Out.Verdict == work.Allow; allows && check {
 				w.edited[key] = string(c.Ask.Checking.Said.Arguments)
 			}
@@ -684,6 +695,8 @@ func (w *world) checkQuiet() {
 	busy := false
 	for _, r := range w.open {
 		switch e := r.effect.(type) {
+		case StartTool:
+			busy = busy || !r.over()
 		case StartChild, LookAtChild, StartConfigure: // the agent's own work does not wait for them
 		case StartTimer:
 			busy = busy || e.ID == w.state().Awaiting
@@ -982,7 +995,7 @@ func (w *world) configured(spec string, rerouted bool) {
 func (w *world) tool(callID string) *running {
 	w.t.Helper()
 	for _, r := range w.open {
-		if t, ok := r.effect.(StartTool); ok && t.In.Call.ID == callID {
+		if t, ok := r.effect.(StartTool); ok && t.In.Call.ID == callID && !r.over() {
 			return r
 		}
 	}
