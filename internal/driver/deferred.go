@@ -78,7 +78,7 @@ func (d *Driver) stopWaiting(c *Call) {
 	c.Effect, c.Ask.Checking = "", nil
 }
 
-// onAnswered takes answers, or the result of a program. What waits for nothing of the kind changes nothing.
+// onAnswered takes answers, or the result of a program. What waits for nothing of the kind changes nothing. See architecture A3.7.
 func (d *Driver) onAnswered(in Answered) {
 	if d.seen(in.Ref, in.Request, in.ID) || d.closed(in.Ref, in.ID) {
 		return
@@ -115,7 +115,7 @@ func (d *Driver) check(c *Call, by Checking, said work.Said) {
 	d.effect(StartTool{In: in})
 }
 
-// onChecked goes on with what was said if it fits the call; else the call waits on.
+// onChecked goes on with what was said if it fits the call; else the call waits on. See architecture A3.7.
 func (d *Driver) onChecked(c *Call, out work.ToolOut) {
 	by := *c.Ask.Checking
 	c.State, c.Ask.Checking = CallAsking, nil
@@ -162,7 +162,7 @@ func (d *Driver) answered(c *Call, by Checking) {
 	d.feature("question/answered", data)
 }
 
-// onWaitDue ends a wait that nobody ended in time: expiry never runs the tool.
+// onWaitDue ends a wait that nobody ended in time: expiry never runs the tool. See architecture A3.7.
 func (d *Driver) onWaitDue(timer string) {
 	c := d.asking(func(w *Wait) bool { return w.Timer == timer })
 	if c == nil {
