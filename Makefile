@@ -39,8 +39,12 @@ FORCE:
 unit:
 	$(GO) test ./...
 
+# Tests that want the machine for themselves: a rolling restart under 64 agents, and a run of 50 MB.
+ALONE = '^(TestARollingRestart|TestAFullRunIsLeft)$$'
+
 test: server $(BIN)/starter
 	EVERTURN_DEVSERVER=$(SERVER) $(GO) test -timeout 20m ./...
+	EVERTURN_DEVSERVER=$(SERVER) $(GO) test -count 1 -timeout 10m -run $(ALONE) ./e2e -args -strikes
 	cd devserver && $(GO) test -timeout 10m ./...
 
 check: server

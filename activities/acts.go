@@ -56,6 +56,12 @@ func (c *collector) Cancel(cause session.Cause, keepInbox bool) {
 	c.acts = append(c.acts, work.Act{Kind: work.ActCancel, Cause: &cause, KeepInbox: keepInbox})
 }
 
+func (c *collector) Plan(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.acts = append(c.acts, work.Act{Kind: work.ActPlan, On: on})
+}
+
 // next names the next thing that the hook asks for.
 func (c *collector) next() string {
 	if c.sent == nil {

@@ -5,20 +5,24 @@ import (
 
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/plugin"
+	"github.com/everturn/everturn/tools"
 )
 
 // of is the definition as one agent has it: with its own sections, and with the tools its filter leaves. See spec §8.1,
 // §8.2.
 func (k *kind) of(s work.Spec) *kind {
-	if len(s.Sections) == 0 && s.Tools == nil {
+	if len(s.Sections) == 0 && s.Tools == nil && len(s.ClientTools) == 0 {
 		return k
 	}
-	d := *k.Definition
+	d, set := *k.Definition, k.set
 	d.Sections = shadow(d.Sections, s.Sections)
 	if s.Tools != nil {
-		d.Hide = hide(*s.Tools, d.Hide)
+		d.Hide = hide(*s.Tools, k.set, d.Hide)
 	}
-	return &kind{Definition: &d, set: k.set, manifest: k.manifest}
+	if len(s.ClientTools) > 0 {
+		d.Tools, set = k.withClientTools(s.ClientTools)
+	}
+	return &kind{Definition: &d, set: set, manifest: k.manifest}
 }
 
 // shadow puts the agent's sections in the places of those of the same name; others come after them, so that they lose a
@@ -37,10 +41,11 @@ func shadow(sections []plugin.Section, own []work.Section) []plugin.Section {
 	return out
 }
 
-// hide keeps what the filter does not leave from the agent, and what the definition hides.
-func hide(f work.ToolFilter, rest func(plugin.View, string) bool) func(plugin.View, string) bool {
+// hide keeps what the filter does not leave of the definition's tools from the agent, and what the definition hides.
+func hide(f work.ToolFilter, own *tools.Set, rest func(plugin.View, string) bool) func(plugin.View, string) bool {
 	return func(v plugin.View, tool string) bool {
-		left := (f.Allow == nil || slices.Contains(f.Allow, tool)) && !slices.Contains(f.Deny, tool)
+		_, filtered := own.Get(tool)
+		left := !filtered || (f.Allow == nil || slices.Contains(f.Allow, tool)) && !slices.Contains(f.Deny, tool)
 		return !left || rest != nil && rest(v, tool)
 	}
 }

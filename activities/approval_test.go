@@ -312,6 +312,7 @@ func TestAResumedSessionKeepsItsPolicyAndAForkDoesNot(t *testing.T) {
 	policy := func(data string) { b.log(session.Feature{Kind: "approval/policy", Data: json.RawMessage(data)}) }
 	policy(`{"policy":"always","mode":"always","rules":[]}`)
 	b.turnOf("a")
+	b.log(session.Feature{Kind: "plan/mode", Data: json.RawMessage(`{"active":true,"by":"ann"}`)})
 	policy(`{"policy":"never","mode":"never","rules":[{"id":"rule-2","tool":"t","digest":"d"}],"given":2,"by":"ann"}`)
 	parent, err := b.a.Persist(b.ctx, work.PersistIn{Ident: b.ident(), Head: b.head, Tail: b.tail, Publish: true})
 	require.NoError(t, err)
@@ -321,11 +322,13 @@ func TestAResumedSessionKeepsItsPolicyAndAForkDoesNot(t *testing.T) {
 	out, err := b.a.Setup(b.ctx, fork)
 	require.NoError(t, err)
 	require.Nil(t, out.Log.Policy)
+	require.False(t, out.Log.Plan)
 	again := work.SetupIn{Ident: work.Ident{Session: sess, Definition: agent}, Spec: work.Spec{Definition: agent}, CreatedAt: 9, Resume: &work.ResumeFrom{}}
 	for range 2 { // executed again it says the same
 		out, err = b.a.Setup(b.ctx, again)
 		require.NoError(t, err)
 		require.Equal(t, &work.Policy{Mode: "never", Rules: []work.Rule{{ID: "rule-2", Tool: "t", Digest: "d"}}, Given: 2}, out.Log.Policy)
+		require.True(t, out.Log.Plan)
 	}
 	fork.Ident.Session, fork.Fork, fork.Resume = "fork", nil, &work.ResumeFrom{}
 	out, err = b.a.Setup(b.ctx, fork)

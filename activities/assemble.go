@@ -68,24 +68,39 @@ type kept struct {
 	err  error
 }
 
-// keep stores the assembly beside the rest of the step; [step.begin] waits for it.
-func (s *step) keep(ctx context.Context) error {
-	data, err := json.Marshal(s.asm)
-	if err != nil {
-		return fmt.Errorf("assembly: %w", err)
+// keep stores the assembly beside the rest of the step; [step.begin] waits for it. A lean step has it in its journal, and
+// stores it only for another attempt.
+func (s *step) keep(ctx context.Context) {
+	if s.lean() {
+		return
 	}
 	done := make(chan kept, 1)
 	s.kept = done
 	s.beside.Go(func() {
-		var k kept
-		k.err = s.try(ctx, quickTries, func(ctx context.Context) error {
-			ref, err := s.Store.PutBlob(ctx, data, assemblyMediaType)
-			k.hash = ref.SHA256
-			return err
-		})
-		done <- k
+		hash, err := s.storeAssembly(ctx, quickTries)
+		done <- kept{hash, err}
 	})
-	return nil
+}
+
+// keepForRetry stores an assembly that only the journal has so far: the next attempt knows it by its hash.
+func (s *step) keepForRetry(ctx context.Context) (err error) {
+	if s.asmHash == "" {
+		s.asmHash, err = s.storeAssembly(ctx, patientTries)
+	}
+	return err
+}
+
+func (s *step) storeAssembly(ctx context.Context, tries int) (hash string, err error) {
+	data, err := json.Marshal(s.asm)
+	if err != nil {
+		return "", fmt.Errorf("assembly: %w", err)
+	}
+	err = s.try(ctx, tries, func(ctx context.Context) error {
+		ref, err := s.Store.PutBlob(ctx, data, assemblyMediaType)
+		hash = ref.SHA256
+		return err
+	})
+	return hash, err
 }
 
 // canonical writes the schemas as a log that is read again has them.

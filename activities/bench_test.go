@@ -45,7 +45,7 @@ func conversation(b *testing.B, n int) (*Activities, work.StepIn) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	id := work.Ident{Session: "s", Definition: "d"}
+	id := work.Ident{Session: "s", Definition: "d", Rules: work.Rules}
 	var records []session.Record
 	add := func(e session.Event) {
 		r := session.NewRecord(0, e)

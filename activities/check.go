@@ -7,11 +7,10 @@ import (
 	"strings"
 
 	"github.com/everturn/everturn/internal/work"
-	"github.com/everturn/everturn/session"
-	"github.com/everturn/everturn/tools"
 )
 
-// check judges what somebody said to a call that waits: nothing has happened yet. See architecture A3.7.
+// check judges what somebody said to a waiting call. Whoever said it is told why it does not fit; the call waits on then.
+// See architecture A3.7.
 func (c *call) check(ctx context.Context) (work.ToolOut, error) {
 	if c.in.Said == nil {
 		return work.ToolOut{}, errors.New("nothing was said that could be checked")
@@ -19,54 +18,29 @@ func (c *call) check(ctx context.Context) (work.ToolOut, error) {
 	switch c.in.Said.Kind {
 	case work.WaitApproval:
 		return c.checkEdit(ctx)
+	case work.WaitQuestion:
+		return c.checkAnswers(ctx)
+	case work.WaitClient:
+		return c.checkResult(ctx)
+	default:
+		return unfitting(fmt.Errorf("this worker cannot check %q", c.in.Said.Kind)), nil
 	}
-	return refusal(fmt.Errorf("this worker knows nothing of %q", c.in.Said.Kind)), nil
 }
 
-// refusal is the answer to what does not fit: the call waits on.
-func refusal(why error) work.ToolOut {
+// unfitting tells whoever said it, in one line, why it does not count.
+func unfitting(why error) work.ToolOut {
 	return work.ToolOut{Verdict: work.Deny, Reason: clip(strings.Join(strings.Fields(why.Error()), " "))}
 }
 
-// checkEdit judges the arguments that a person wants in the place of the model's: they must fit the tool, and no guard may
-// object. See architecture D20.
-func (c *call) checkEdit(ctx context.Context) (work.ToolOut, error) {
-	if c.tool == nil {
-		return refusal(c.unknown()), nil
-	}
-	if err := fitting(c.tool, string(c.in.Said.Arguments)); err != nil {
-		return refusal(err), nil
-	}
-	call, invalid, err := c.materialise(ctx)
-	switch {
-	case err != nil:
-		return work.ToolOut{}, err
-	case invalid != nil:
-		return refusal(errors.New(invalid.Content.Text())), nil
-	}
-	reason, err := c.kind.Objection(call)
-	switch {
-	case err != nil:
-		return refusal(err), nil
-	case reason != "":
-		return refusal(errors.New(reason)), nil
-	}
-	return work.ToolOut{Verdict: work.Allow, Digest: c.digest(), Content: session.Content{}}, nil
-}
-
-// fitting says why a tool would not take arguments; it contains a panic of the tool's own check.
-func fitting(t *tools.Tool, arguments string) (err error) {
-	args, isJSON := tools.ParseArguments(arguments)
-	if !isJSON {
-		return tools.Coded("InvalidArgsError", tools.InvalidArgs, fmt.Sprintf("invalid arguments for tool %q: they are no JSON", t.Name))
-	}
-	if t.Validate == nil {
-		return nil
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("the check of the arguments of tool %q panicked: %v", t.Name, v)
+// fitting ends the call with what was said: it goes through the stages that come after a body.
+func (c *call) fitting(ctx context.Context, out work.ToolOut) (work.ToolOut, error) {
+	if c.edited() != nil { // a program ran it with a person's arguments
+		var err error
+		if out, err = c.keepNote(ctx, out); err != nil {
+			return out, err
 		}
-	}()
-	return t.Validate(args)
+	}
+	out, err := c.afterBody(ctx, out)
+	out.Verdict, out.Reason = work.Allow, ""
+	return out, err
 }

@@ -102,9 +102,13 @@ func (s *step) begin(ctx context.Context) (*work.StepOut, error) {
 		return nil, err
 	}
 	b := begun{Echo: s.echo(), Head: s.head, Assembly: s.asmHash, Start: s.asm.Start, Users: s.users, Acts: slices.Concat(s.earlier, acts)}
+	if s.asmHash == "" {
+		b.Whole = &s.asm
+	}
 	if err := s.beginJournal(ctx, b); err != nil {
 		return s.unbegun(ctx, err)
 	}
+	s.tidy(ctx)
 	if err := s.point(ctx, "request/committed"); err != nil {
 		return nil, err
 	}

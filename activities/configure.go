@@ -72,7 +72,7 @@ const (
 
 var fields = map[string]field{
 	"title": whole, "provider": whole, "model": whole, "reasoningEffort": whole, "maxTokens": whole, "sections": whole,
-	"tools": whole, "queue": whole, "params": merged, "metadata": merged, "definition": fixed, "cwd": fixed, "parent": fixed,
+	"tools": whole, "clientTools": whole, "queue": whole, "params": merged, "metadata": merged, "definition": fixed, "cwd": fixed, "parent": fixed,
 }
 
 // patched is a spec with a change applied: an absent field stays, null gives it back to the definition. Fields that are

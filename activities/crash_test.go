@@ -15,6 +15,7 @@ import (
 	"github.com/everturn/everturn/llm/scripted"
 	"github.com/everturn/everturn/plugin"
 	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/tools"
 )
 
 // dies runs an execution whose worker dies at a point, and revives the store.
@@ -53,26 +54,95 @@ func TestAnotherExecutionTakesOverWhereverTheWorkerDied(t *testing.T) { // A3.6
 		"assistant/message": {entered + "AA CH×7 AM", 2},
 		"step/settled":      {entered + "CH×7 AM", 1},
 	} {
-		t.Run(point, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t, talks())
-			b.say("a")
-			in := b.in()
-			b.dies(point, in)
-			out := b.run(in)
-			require.Equal(t, work.StepMessage, out.Outcome)
-			require.Equal(t, c.trace, b.own())
-			require.Len(t, b.requests(), c.calls)
-			require.Equal(t, []string{"a"}, out.Users)
-			require.NotEmpty(t, out.Assembly)
-			for _, aa := range events[session.AssistantAttempt](b) {
-				require.Equal(t, work.CodeWorkerLost, aa.Failure.Code)
-			}
-			for _, req := range b.requests() {
-				require.Equal(t, b.requests()[0], req)
-			}
-		})
+		for _, rules := range []int{rulesLean - 1, work.Rules} {
+			t.Run(fmt.Sprintf("%s, rules %d", point, rules), func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t, talks())
+				b.rules = rules
+				b.say("a")
+				in := b.in()
+				b.dies(point, in)
+				out := b.run(in)
+				require.Equal(t, work.StepMessage, out.Outcome)
+				require.Equal(t, c.trace, b.own())
+				require.Len(t, b.requests(), c.calls)
+				require.Equal(t, []string{"a"}, out.Users)
+				require.Equal(t, rules < rulesLean, out.Assembly != "", "it is stored only if another attempt needs it")
+				for _, aa := range events[session.AssistantAttempt](b) {
+					require.Equal(t, work.CodeWorkerLost, aa.Failure.Code)
+				}
+				for _, req := range b.requests() {
+					require.Equal(t, b.requests()[0], req)
+				}
+			})
+		}
 	}
+}
+
+// What a worker of earlier rules wrote of a step is found by one of today, whatever the state goes by meanwhile.
+func TestAStepOfEarlierRulesIsSettledUnderLaterOnes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, script(`text "`+long+`" chunks=2`))
+	b.rules = rulesLean - 1
+	b.say("a")
+	b.dies("stream/end", b.in())
+	b.rules = work.Rules
+	in := b.in()
+	in.Mode, in.Lost = work.StepSettle, lostCancelled
+	out := b.run(in)
+	require.True(t, out.Interrupted)
+	require.Equal(t, "TS1 IS-(next-turn:1) SS1.1 UM(a) RH(initial) RC CH×3 AM!", b.own())
+}
+
+// An assembly that only the journal has is stored before another attempt is asked for, whoever asks.
+func TestTheNextAttemptHasTheAssemblyOfADeadExecution(t *testing.T) { // §4.7.4, A3.6
+	t.Parallel()
+	b := newBench(t, script("error SERVER\nerror SERVER\ntext \"ok\""), define(func(d *plugin.Definition) {
+		n := 0
+		d.Sections = []plugin.Section{{Name: "n", Render: func(context.Context, plugin.View) (string, error) { n++; return fmt.Sprint("render ", n), nil }}}
+	}))
+	b.say("a")
+	in := b.in()
+	b.dies("stream/end", in)
+	out := b.run(in)
+	require.NotNil(t, out.Recovery)
+	b.exec = 1
+	b.wait(in, out)
+	out = b.retry(in, out)
+	require.Equal(t, work.StepMessage, out.Outcome)
+	require.Len(t, b.requests(), 3)
+	for _, req := range b.requests() {
+		require.Equal(t, "render 1", req.System)
+	}
+}
+
+func TestAnAttemptWithoutAnAssemblyIsNotAskedFor(t *testing.T) { // A3.6
+	t.Parallel()
+	b := newBench(t, script("error SERVER\ntext \"ok\""))
+	b.faults.Fail(storetest.Match{Op: storetest.Create, Prefix: "blobs/"}, errDied, storetest.Always)
+	b.say("a")
+	in := b.in()
+	_, err := b.a.Step(b.ctx, in)
+	require.ErrorIs(t, err, errDied)
+	b.faults.Clear()
+	b.exec = 2
+	require.Equal(t, work.StepMessage, b.run(in).Outcome)
+	require.Equal(t, "TS1 IS-(next-turn:1) SS1.1 UM(a) RH(initial) RC AA CH×4 AM", b.own())
+}
+
+func TestTheJournalOfTheStepBeforeIsDropped(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, script("tool c1 echo {}\ntext \"ok\""), define(func(d *plugin.Definition) { d.Tools = []*tools.Tool{echoTool()} }))
+	for _, rules := range []int{rulesLean - 1, rulesLean} { // the second drops what the first wrote
+		b.rules = rules
+		b.turnOf(fmt.Sprint("a", rules))
+	}
+	executions, err := b.store.Journal(sess, 1, 1, 1, 1).Executions(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, executions)
+	executions, err = b.store.Journal(sess, 2, 1, 1, 1).Executions(t.Context())
+	require.NoError(t, err)
+	require.Len(t, executions, 1)
 }
 
 func TestAStepThatKeepsLosingItsWorkersIsGivenUp(t *testing.T) { // A3.15
@@ -251,5 +321,5 @@ func TestAJournalOfAnotherHistoryIsIgnored(t *testing.T) { // A3.2
 
 // journalKey is where a part of turn 1, step 1, attempt 1 is stored.
 func journalKey(execution, n int) string {
-	return fmt.Sprintf("journal/%s/%019d/%010d.%010d/%010d/%010d/%010d", sess, 1, 1, 1, 1, execution, n)
+	return fmt.Sprintf("journal/%s/%019d/%010d.%010d.%010d.%010d.%010d", sess, 1, 1, 1, 1, execution, n)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/llm"
@@ -28,12 +29,17 @@ func ForRoute(req llm.Request, images bool) llm.Request {
 	if images {
 		return req
 	}
-	messages := make([]session.Message, len(req.Messages))
+	shared := true // most requests have no image
 	for i, m := range req.Messages {
-		m.Content = withoutImages(m.Content)
-		messages[i] = m
+		content := withoutImages(m.Content)
+		if len(content) == 0 || &content[0] == &m.Content[0] {
+			continue
+		}
+		if shared {
+			req.Messages, shared = slices.Clone(req.Messages), false
+		}
+		req.Messages[i].Content = content
 	}
-	req.Messages = messages
 	return req
 }
 

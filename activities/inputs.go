@@ -103,7 +103,7 @@ func (r *inputReader) event(e *historypb.HistoryEvent) {
 	}
 }
 
-// tool notes a call whose body may have run: its tool/call was logged before.
+// tool notes a call whose body may have run: its tool/call was logged before. A check runs no body.
 func (r *inputReader) tool(args *commonpb.Payloads) {
 	var in work.ToolIn
 	if json.Unmarshal(payload(args), &in) == nil && in.Mode != work.ToolGate && in.Mode != work.ToolCheck {
@@ -167,14 +167,16 @@ func (r *inputReader) act(name string, raw json.RawMessage) {
 		}
 	case signals.InboxRemove:
 		if in, err := signals.DecodeRemove(raw); err == nil {
-			r.removed(in.ID)
+			r.removed(in)
 		}
 	case signals.InboxReplace:
 		if in, err := signals.DecodeReplace(raw); err == nil {
 			r.replaced(in)
 		}
 	case signals.InboxClear:
-		r.out.Sent = nil
+		if in, err := signals.DecodeClear(raw); err == nil {
+			r.cleared(in)
+		}
 	case signals.SpawnChild:
 		if s, err := signals.DecodeSpawn(raw); err == nil && s.ID == "" {
 			r.made++ // the child's id
@@ -190,12 +192,16 @@ func (r *inputReader) act(name string, raw json.RawMessage) {
 	}
 }
 
-// sent notes a message. One without an id got the id the workflow makes up.
+// sent notes a message. One without an id got the id the workflow makes up. A conditional one that no log has was refused,
+// as far as anybody knows: to bring it back would be to do what its sender ruled out.
 func (r *inputReader) sent(s signals.Send) {
 	if s.ID == "" {
 		r.made++
 	}
-	r.out.Sent = append(r.out.Sent, SentInput{Message: s.Message(r.id(r.made)), Target: s.Target})
+	if s.Conditional() {
+		return
+	}
+	r.out.Sent = append(r.out.Sent, SentInput{Message: s.Message(r.id(r.made)), Target: s.Target, First: s.Overlap == signals.OverlapInterrupt})
 }
 
 // configured notes a change of the recorded data; one that was sent again changes nothing.
@@ -207,9 +213,10 @@ func (r *inputReader) configured(c signals.Configure) {
 	r.out.Changes = append(r.out.Changes, c.Patch())
 }
 
-func (r *inputReader) removed(id string) {
+// removed takes a message out. Edits with a revision may have been refused: a message is rather kept than lost.
+func (r *inputReader) removed(in signals.Remove) {
 	for i, s := range r.out.Sent {
-		if s.Message.ID == id {
+		if s.Message.ID == in.ID && in.Revision == nil {
 			r.out.Sent = append(r.out.Sent[:i:i], r.out.Sent[i+1:]...)
 			return
 		}
@@ -218,10 +225,16 @@ func (r *inputReader) removed(id string) {
 
 func (r *inputReader) replaced(in signals.Replace) {
 	for i, s := range r.out.Sent {
-		if s.Message.ID == in.ID {
+		if s.Message.ID == in.ID && in.Revision == nil {
 			r.out.Sent[i].Message = in.With.Message(in.ID)
 			return
 		}
+	}
+}
+
+func (r *inputReader) cleared(in signals.Clear) {
+	if in.Revision == nil {
+		r.out.Sent = nil
 	}
 }
 
@@ -229,11 +242,11 @@ func (r *inputReader) batch(b signals.Batch) {
 	for _, a := range b.Acts {
 		switch a.Act {
 		case signals.InboxRemove:
-			r.removed(a.Remove.ID)
+			r.removed(*a.Remove)
 		case signals.InboxReplace:
 			r.replaced(*a.Replace)
 		case signals.InboxClear:
-			r.out.Sent = nil
+			r.cleared(*a.Clear)
 		case signals.Followup, signals.Steer, signals.Inject, signals.SendTo:
 			r.sent(*a.Send)
 		}

@@ -37,6 +37,12 @@ func TestTheInboxOfAClosedRunIsFollowed(t *testing.T) {
 				`{"act":"inbox.replace","replace":{"id":"b","with":{"text":"y"}}}]}`),
 			act("followup", `"after"`),
 		}, want: []string{"next-turn in-1", "next-step b", "next-turn in-2"}},
+		"what may have been refused": {acts: []AcceptedAct{
+			act("followup", `{"id":"a","text":"x","onlyIfIdle":true}`), act("followup", `{"id":"b","text":"x","expectedTurn":1}`),
+			act("followup", `{"id":"c","text":"x","overlap":"reject"}`), act("followup", `{"id":"d","text":"x","overlap":"steer"}`),
+			act("inbox.remove", `{"id":"d","revision":1}`), act("inbox.clear", `{"revision":1}`), act("inbox.replace", `{"id":"d","with":{"id":"e","text":"y"},"revision":1}`),
+			act("followup", `{"onlyIfIdle":true,"text":"x"}`), act("followup", `"x"`),
+		}, want: []string{"next-step d", "next-turn in-2"}},
 		"a batch that clears": {acts: []AcceptedAct{act("inject", `"x"`), act("batch", `{"acts":[{"act":"inbox.clear","clear":{}}]}`)}},
 		"what was refused":    {acts: []AcceptedAct{act("followup", `{}`), act("inbox.remove", `{}`), act("unknown", `{}`), act("followup", `"x"`)}, want: []string{"next-turn in-1"}},
 	} {

@@ -27,11 +27,18 @@ type part struct {
 type begun struct {
 	Echo     work.Echo  `json:"echo"` // of what it was lent
 	Head     work.Head  `json:"head"` // everything up to header and context
-	Assembly string     `json:"assembly"`
-	Start    int64      `json:"start"` // seq of step/start
+	Assembly string     `json:"assembly,omitempty"`
+	Whole    *assembly  `json:"whole,omitempty"` // instead of Assembly, which is stored if another attempt needs it
+	Start    int64      `json:"start"`           // seq of step/start
 	Users    []string   `json:"users,omitempty"`
 	Acts     []work.Act `json:"acts,omitempty"`
 }
+
+// rulesLean is the behaviour version from which on a step makes fewer objects: its journal lies flat, and holds the assembly.
+// A step whose state goes by lower rules may have to be taken up by a worker that reads nothing else. See decision 0015.
+const rulesLean = 4
+
+func (s *step) lean() bool { return s.in.Ident.Rules >= rulesLean }
 
 // The bounds of what may be missing from the journal of a worker that died. See architecture D25.
 const (
@@ -72,7 +79,11 @@ func (s *step) putPart(ctx context.Context, n int, p part) error {
 }
 
 func (s *step) stored() *store.Journal {
-	return s.Store.Journal(s.in.Ident.Session, s.in.Turn, s.in.Step, s.in.Attempt, s.in.Ident.Epoch)
+	j := s.Store.Journal(s.in.Ident.Session, s.in.Turn, s.in.Step, s.in.Attempt, s.in.Ident.Epoch)
+	if s.lean() {
+		return j.Flat()
+	}
+	return j
 }
 
 // add notes a chunk that was shown. It is written soon; a stream that ends sooner needs no part.
@@ -149,16 +160,26 @@ func (j *journal) settle(out work.StepOut) error {
 	return j.put(j.n, part{Settled: &out})
 }
 
-// tidy drops the journal of the attempt before this one, whose answer the given head proves to be heard.
-func (s *step) tidy(ctx context.Context, before *session.State) {
+// outdate notes the journal of the attempt before this one, whose answer the given head proves to be heard.
+func (s *step) outdate(before *session.State) {
 	turn, _ := before.Turn()
 	step, _ := before.Step()
 	attempt := max(1, s.in.Attempt-1)
 	if step == 0 || s.in.Attempt == 1 && turn == s.in.Turn && step == s.in.Step {
 		return
 	}
-	old := s.Store.Journal(s.in.Ident.Session, turn, step, attempt, s.in.Ident.Epoch)
+	s.old = s.Store.Journal(s.in.Ident.Session, turn, step, attempt, s.in.Ident.Epoch)
+}
+
+// tidy drops the outdated journal. It waits for this attempt's own, so that their folder stays: a new one must be flushed.
+func (s *step) tidy(ctx context.Context) {
+	old := s.old
+	if s.old = nil; old == nil {
+		return
+	}
 	s.beside.Go(func() {
+		ctx, cancel := bounded(ctx)
+		defer cancel()
 		if err := old.Drop(ctx); err != nil {
 			s.Log(ctx, "old journal not dropped", "session_id", s.in.Ident.Session, "error", err)
 		}

@@ -46,6 +46,7 @@ type bench struct {
 	turn    int
 	step    int
 	exec    int
+	rules   int      // of the agent
 	points  []string // probes passed
 	die     string   // the probe at which this execution dies
 	at      map[string]func()
@@ -74,7 +75,7 @@ func newBench(t *testing.T, settings ...setting) *bench {
 	t.Helper()
 	b := &bench{
 		t: t, faults: storetest.NewFaults(), recorder: new(scripted.Recorder), probes: new(scripted.Probes),
-		frames: new(frames), state: session.NewState(), exec: 1, at: map[string]func(){},
+		frames: new(frames), state: session.NewState(), exec: 1, rules: work.Rules, at: map[string]func(){},
 	}
 	b.ctx, b.cancel = context.WithCancel(t.Context())
 	d := &plugin.Definition{Name: agent, Provider: "scripted", Model: "test"}
@@ -180,7 +181,7 @@ func (b *bench) say(id string) {
 }
 
 func (b *bench) ident() work.Ident {
-	return work.Ident{Session: sess, Definition: agent, Epoch: 1, Store: b.store.ID()}
+	return work.Ident{Session: sess, Definition: agent, Epoch: 1, Store: b.store.ID(), Rules: b.rules}
 }
 
 // in is the input of the next proposed step, attempt 1.

@@ -15,7 +15,7 @@ import (
 // afterBody ends the call here, unless its post stage is one of its own. A call that was listed by a worker without a
 // post gate is judged here.
 func (c *call) afterBody(ctx context.Context, out work.ToolOut) (work.ToolOut, error) {
-	if out.Delegate != nil || c.in.Call.Posted && !out.SkipPost {
+	if out.Delegate != nil || out.Defer != nil || c.in.Call.Posted && !out.SkipPost {
 		return out, nil
 	}
 	if c.kind.posted() && !out.SkipPost && ctx.Err() == nil {

@@ -64,7 +64,8 @@ func (s *step) enter(ctx context.Context) (*work.StepOut, error) {
 	if err := s.point(ctx, "step/start"); err != nil {
 		return nil, err
 	}
-	return nil, s.keep(ctx)
+	s.keep(ctx)
+	return nil, nil
 }
 
 // id makes a message id that another execution makes again.

@@ -39,6 +39,7 @@ type LastInputs struct {
 type SentInput struct {
 	Message session.Message
 	Target  string
+	First   bool // it was to come before everything that is queued
 }
 
 // sourceResume is how an incarnation begins that is not the first. See spec §6.1.6.
@@ -62,7 +63,7 @@ func (a *Activities) setupAgain(ctx context.Context, in work.SetupIn) (work.Setu
 		begin, source = func(ctx context.Context, in work.SetupIn) (*work.Inherited, error) {
 			from, err := a.resumed(ctx, in, last)
 			if err == nil {
-				from.Policy, err = a.lastPolicy(ctx, in.Ident.Session, store.Head(from.Head))
+				err = a.readModes(ctx, in.Ident.Session, from)
 			}
 			return from, err
 		}, sourceResume
@@ -91,25 +92,39 @@ func (a *Activities) setupAgain(ctx context.Context, in work.SetupIn) (work.Setu
 	return out, nil
 }
 
-// lastPolicy is what the log says of the agent's policy about approvals, nil if it says nothing. A fork has none: nobody let
-// its calls run.
-func (a *Activities) lastPolicy(ctx context.Context, id string, head store.Head) (p *work.Policy, err error) {
+// readModes finds in the log what people made of the agent: its policy about approvals, and whether it plans. A fork begins
+// without: nobody let its calls run.
+func (a *Activities) readModes(ctx context.Context, id string, from *work.Inherited) error {
 	header, err := a.Store.Header(ctx, id)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for r, err := range a.Store.Facts(ctx, id, head, header.SeedLength) {
+	for r, err := range a.Store.Facts(ctx, id, store.Head(from.Head), header.SeedLength) {
 		if err != nil {
-			return nil, fmt.Errorf("policy about approvals: %w", err)
+			return fmt.Errorf("policy and mode: %w", err)
 		}
-		if e, ok := r.Event.(session.Feature); ok && e.Kind == "approval/policy" {
-			p = new(work.Policy)
-			if err := json.Unmarshal(e.Data, p); err != nil {
-				return nil, fmt.Errorf("policy about approvals, event %d: %w", r.Seq, err)
+		if e, ok := r.Event.(session.Feature); ok {
+			if err := readMode(e, from); err != nil {
+				return fmt.Errorf("%s, event %d: %w", e.Kind, r.Seq, err)
 			}
 		}
 	}
-	return p, nil
+	return nil
+}
+
+func readMode(e session.Feature, from *work.Inherited) error {
+	switch e.Kind {
+	case "approval/policy":
+		from.Policy = new(work.Policy)
+		return json.Unmarshal(e.Data, from.Policy)
+	case "plan/mode":
+		var mode struct{ Active bool }
+		err := json.Unmarshal(e.Data, &mode)
+		from.Plan = mode.Active
+		return err
+	default:
+		return nil
+	}
 }
 
 // specAgain is the recorded data the agent had last, as far as the closed run's history still knows: what it was created
@@ -269,6 +284,9 @@ func (b *rebirth) finish(ctx context.Context, recalled, repair []session.Record,
 		splice, err := b.state.Inbox().Insert(s.Target, s.Message)
 		if err != nil {
 			continue // pending already, or no log would take it
+		}
+		if s.First {
+			splice.Start = 0
 		}
 		if err := add(splice); err != nil {
 			return nil, fmt.Errorf("input that no log has: %w", err)

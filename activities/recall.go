@@ -94,7 +94,7 @@ func (b *rebirth) results(ctx context.Context, old int64) (map[string]session.Kn
 		if e.State != store.EffectDone {
 			continue
 		}
-		if out, err := resultOf(e.Result); err == nil { // else its outcome is unknown
+		if out, err := resultOf(e.Result); err == nil && out.Delegate == nil && out.Defer == nil { // else its outcome is unknown
 			known[c.ID] = session.KnownResult{Content: out.Content, IsError: out.IsError, Error: out.Error, Meta: out.Meta}
 		}
 	}

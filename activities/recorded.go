@@ -24,7 +24,7 @@ const (
 
 // checkSpec names the field that is wrong and what would be right. See spec §6.1.1, C-100, and architecture A3.12.
 func (a *Activities) checkSpec(k *kind, s work.Spec) error {
-	for _, check := range []func(*kind, work.Spec) error{a.checkRoute, checkNames, checkParams, checkSections, checkTools, checkMetadata} {
+	for _, check := range []func(*kind, work.Spec) error{a.checkRoute, checkNames, checkParams, checkSections, checkTools, checkClientTools, checkMetadata} {
 		if err := check(k, s); err != nil {
 			return err
 		}

@@ -52,6 +52,12 @@ func (c *call) success(ctx context.Context, r tools.Result) (work.ToolOut, error
 	if r.Delegate != nil {
 		return c.delegate(ctx, *r.Delegate)
 	}
+	if r.Ask != nil {
+		return c.askPeople(*r.Ask)
+	}
+	if r.Outside != nil {
+		return work.ToolOut{Defer: &work.Deferral{Kind: work.WaitClient}, DeadlineMS: wholeMS(r.Outside.Deadline)}, nil
+	}
 	content, refused := c.readable(r.Content)
 	if refused != nil {
 		return *refused, nil

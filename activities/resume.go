@@ -72,6 +72,9 @@ func (s *step) adopt(ctx context.Context, left legacy) (err error) {
 	}
 	s.head, s.pending, s.lent = b.Head, nil, 0
 	s.entered, s.committed, s.users, s.earlier = true, true, b.Users, b.Acts
+	if b.Whole != nil {
+		s.asm = *b.Whole
+	}
 	s.asmHash, s.asm.Start = b.Assembly, b.Start
 	for _, r := range left.chunks {
 		if err := s.add(r); err != nil {

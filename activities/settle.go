@@ -32,6 +32,11 @@ func (s *step) settle(ctx context.Context, x *exchange, j *journal) (*work.StepO
 			return nil, err
 		}
 	}
+	if out.Recovery != nil {
+		if err := s.keepForRetry(ctx); err != nil {
+			return nil, fmt.Errorf("the next attempt could not be prepared: %w", err)
+		}
+	}
 	return s.conclude(ctx, j, out)
 }
 

@@ -31,7 +31,11 @@ func (a *Activities) step(ctx context.Context, in work.StepIn) (*work.StepOut, e
 		return nil, err
 	}
 	defer s.beside.Wait()
-	return s.run(ctx)
+	out, err := s.run(ctx)
+	if err == nil {
+		s.tidy(ctx)
+	}
+	return out, err
 }
 
 // A step is one execution of [Activities.Step]. Its phases run in the order of spec §4.4–4.7; each returns an answer if
@@ -66,6 +70,7 @@ type step struct {
 	request  llm.Request
 	earlier  []work.Act // of an earlier execution
 
+	old    *store.Journal // outdated
 	beside sync.WaitGroup
 }
 
@@ -126,7 +131,7 @@ func (s *step) load(ctx context.Context) (*work.StepOut, error) {
 		s.state = session.NewState()
 		return s.stopped(ctx, err)
 	}
-	s.tidy(ctx, s.state)
+	s.outdate(s.state)
 	tail, err := s.Store.Hydrate(ctx, s.in.Tail)
 	if err != nil {
 		return s.stopped(ctx, err)
@@ -263,7 +268,7 @@ func (s *step) view() plugin.View {
 	seed := s.seed()
 	return plugin.View{
 		Session: s.in.Ident.Session, Turn: s.in.Turn, Step: s.in.Step,
-		Provider: seed.Provider, Model: seed.Model, CWD: s.spec.CWD, Params: s.spec.Params,
+		Provider: seed.Provider, Model: seed.Model, CWD: s.spec.CWD, Params: s.spec.Params, Plan: s.in.Plan,
 	}
 }
 

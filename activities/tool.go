@@ -214,7 +214,7 @@ var errToolTimeout = errors.New("the tool ran out of time")
 func (c *call) equip(ctx context.Context) context.Context {
 	ctx = c.acts.at(ctx, "tool")
 	return tools.WithCall(ctx, tools.Call{
-		Session: c.in.Ident.Session, Turn: c.in.Turn, Step: c.in.Step, ID: c.in.Call.ID, Key: c.in.Key, Try: c.exec, Params: slices.Clone(c.shown.Params),
+		Session: c.in.Ident.Session, Turn: c.in.Turn, Step: c.in.Step, ID: c.in.Call.ID, Key: c.in.Key, Try: c.exec, Params: slices.Clone(c.shown.Params), Plan: c.in.Plan,
 	})
 }
 

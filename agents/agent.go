@@ -29,6 +29,10 @@ type Message struct {
 	Text      string
 	Content   session.Content
 	Source    *session.Source // the user if nil
+
+	Overlap      string // of a followup that meets active work: queue, steer, interrupt, reject; see package signals
+	OnlyIfIdle   bool   // else it is refused: PRECONDITION
+	ExpectedTurn *int   // open, or opened last if the agent is idle; else it is refused: PRECONDITION
 }
 
 // Text is a message of plain text.
@@ -46,11 +50,16 @@ func (m Message) Named() Message {
 }
 
 func (m Message) send() signals.Send {
-	m = m.Named()
-	return signals.Send{ID: m.ID, RequestID: m.RequestID, Text: m.Text, Content: m.Content, Source: m.Source}
+	return m.Named().fields()
 }
 
-// Followup queues a message for a turn of its own and returns its id. It is durable on return. See spec §3.1.
+func (m Message) fields() signals.Send {
+	return signals.Send{ID: m.ID, RequestID: m.RequestID, Text: m.Text, Content: m.Content, Source: m.Source,
+		Overlap: m.Overlap, OnlyIfIdle: m.OnlyIfIdle, ExpectedTurn: m.ExpectedTurn}
+}
+
+// Followup queues a message for a turn of its own and returns its id. It is durable on return. A message that the agent may
+// refuse for what it does, as one with OnlyIfIdle, needs a worker to say so: a refusal is a [*RefusedError]. See spec §3.1.
 func (a *Agent) Followup(ctx context.Context, m Message) (id string, err error) {
 	return a.signal(ctx, signals.Followup, m.send())
 }
@@ -76,6 +85,10 @@ func (a *Agent) signal(ctx context.Context, act string, s signals.Send) (string,
 	s, err := a.prepare(ctx, act, s)
 	if err != nil {
 		return "", err
+	}
+	if s.Conditional() {
+		_, err := a.Act(ctx, act, s)
+		return s.ID, err
 	}
 	return s.ID, a.wrap(act, a.client.Backend.Signal(ctx, a.id, act, s))
 }
@@ -144,29 +157,6 @@ func (o CancelOptions) payload() signals.Cancel {
 	return c
 }
 
-// Remove discards a pending message and reports whether it was still pending. See spec §3.3.
-func (a *Agent) Remove(ctx context.Context, id string) (bool, error) {
-	r, err := a.Act(ctx, signals.InboxRemove, signals.Remove{RequestID: uuid.NewString(), ID: id})
-	return r.Found != nil && *r.Found, err
-}
-
-// Replace puts another message in a pending one's place and reports whether it was still pending.
-func (a *Agent) Replace(ctx context.Context, id string, m Message) (bool, error) {
-	with := signals.Send{ID: m.ID, Text: m.Text, Content: m.Content, Source: m.Source}
-	with, err := a.prepare(ctx, signals.InboxReplace, with)
-	if err != nil {
-		return false, err
-	}
-	r, err := a.Act(ctx, signals.InboxReplace, signals.Replace{RequestID: uuid.NewString(), ID: id, With: with})
-	return r.Found != nil && *r.Found, err
-}
-
-// Clear discards all pending messages.
-func (a *Agent) Clear(ctx context.Context) error {
-	_, err := a.Act(ctx, signals.InboxClear, signals.Clear{RequestID: uuid.NewString()})
-	return err
-}
-
 // Roll lets the agent go on in a new run of its workflow as soon as nothing is open: an agent that Temporal pinned to a
 // version of the workers moves to the current one. It is accepted when the call returns. See architecture A3.11, A3.15.
 func (a *Agent) Roll(ctx context.Context) error {
@@ -210,6 +200,12 @@ func (a *Agent) SetPolicy(ctx context.Context, p signals.Policy) error {
 		p.RequestID = uuid.NewString()
 	}
 	_, err := a.Act(ctx, signals.SetPolicy, p)
+	return err
+}
+
+// Plan switches plan mode on or off, from the next step on; by is for the record. See plugin.Definition.PlanFirst.
+func (a *Agent) Plan(ctx context.Context, on bool, by string) error {
+	_, err := a.Act(ctx, signals.PlanMode, signals.Plan{RequestID: uuid.NewString(), On: on, By: by})
 	return err
 }
 
@@ -385,7 +381,7 @@ func (a *Agent) news(ctx context.Context) <-chan struct{} {
 
 func isNews(f stream.Frame) bool {
 	switch f.Name {
-	case "agent/status", "agent/created", "agent/disposed":
+	case "agent/status", "agent/created", "agent/disposed", "client/called":
 		return true
 	case "session/event":
 		var event struct {

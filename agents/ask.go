@@ -53,14 +53,14 @@ func (a *Agent) fate(ctx context.Context, id string) (state signals.MessageState
 		return state, false, a.wrap("await", err)
 	}
 	switch state.State {
-	case "pending", "claimed":
+	case session.FatePending, session.FateClaimed:
 		return state, false, a.stillOpen(ctx)
-	case "unknown": // too long ago for the agent's memory, or not seen yet: the log decides
+	case stateUnknown: // too long ago for the agent's memory, or not seen yet: the log decides
 		ok, err = a.settledInLog(ctx, id, &state)
 	default:
 		ok = true
 	}
-	if ok && state.State == "discarded" {
+	if ok && state.State == session.FateDiscarded {
 		err = &RefusedError{Code: "DISCARDED", Message: "the message was removed from the inbox before a turn took it"}
 	}
 	return state, ok, err
@@ -76,60 +76,20 @@ func (a *Agent) stillOpen(ctx context.Context) error {
 
 // settledInLog looks for the message in the log.
 func (a *Agent) settledInLog(ctx context.Context, id string, state *signals.MessageState) (bool, error) {
-	f := fate{id: id}
-	for r, err := range a.Log(ctx, 0) {
-		if err != nil {
-			return false, err
-		}
-		f.fold(r)
+	logged, err := a.inLog(ctx, id)
+	if err != nil {
+		return false, err
 	}
-	if f.state.State == "" {
+	if logged.State == stateUnknown {
 		return false, a.stillOpen(ctx)
 	}
-	*state = f.state
-	return state.State != "pending" && state.State != "claimed", nil
-}
-
-// fate folds the log for one message.
-type fate struct {
-	id    string
-	inbox session.Inbox
-	turn  int
-	state signals.MessageState
-}
-
-func (f *fate) fold(r session.Record) {
-	switch e := r.Event.(type) {
-	case session.InboxSpliced:
-		f.splice(e)
-	case session.TurnStart:
-		f.turn = e.Turn
-	case session.TurnEnd:
-		if f.state.State == "claimed" && f.state.Turn == e.Turn {
-			f.state.State, f.state.Kind = "ended", e.Reason.Kind
-		}
-	}
-}
-
-func (f *fate) splice(e session.InboxSpliced) {
-	_, _, before := f.inbox.Find(f.id)
-	if f.inbox.Apply(e) != nil {
-		return // the log's own check reports it
-	}
-	_, _, after := f.inbox.Find(f.id)
-	switch {
-	case after:
-		f.state = signals.MessageState{State: "pending"}
-	case before && e.Outcome == session.OutcomeCanceled:
-		f.state = signals.MessageState{State: "discarded"}
-	case before:
-		f.state = signals.MessageState{State: "claimed", Turn: f.turn}
-	}
+	*state = logged
+	return state.State != session.FatePending && state.State != session.FateClaimed, nil
 }
 
 // answer reads the outcome and the final text of a turn from the log.
 func (a *Agent) answer(ctx context.Context, state signals.MessageState) (Answer, error) {
-	out := Answer{Turn: state.Turn, Dropped: state.State == "dropped", Outcome: session.TurnReason{Kind: state.Kind}}
+	out := Answer{Turn: state.Turn, Dropped: state.State == session.FateDropped, Outcome: session.TurnReason{Kind: state.Kind}}
 	for r, err := range a.Log(ctx, 0) {
 		if err != nil {
 			return out, err

@@ -36,13 +36,8 @@ func (a *Agent) Log(ctx context.Context, from int64) iter.Seq2[session.Record, e
 
 // heads asks the agent where its log is, or the store if no worker answers.
 func (a *Agent) heads(ctx context.Context) (store.Head, []session.Record, error) {
-	if polls, err := a.client.Backend.Workers(ctx); err == nil && !polls {
-		return a.storeHead(ctx)
-	}
-	short, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
 	var l signals.Log
-	if err := a.client.Backend.Query(short, a.id, signals.QueryLog, nil, &l); err == nil {
+	if a.ask(ctx, signals.QueryLog, nil, &l) {
 		tail, err := a.client.Store.Hydrate(ctx, l.Tail)
 		return store.Head{Hash: l.Head.Hash, Count: l.Head.Count}, tail, err
 	}

@@ -20,7 +20,7 @@ func TestNews(t *testing.T) {
 	}
 	notice := func(name string) stream.Frame { return stream.Frame{Session: "a", Kind: stream.KindNotice, Name: name} }
 	ended := event(session.TurnEnd{Turn: 1, Reason: session.TurnReason{Kind: session.TurnCompleted}})
-	for _, f := range []stream.Frame{ended, notice("agent/status"), notice("agent/created"), notice("agent/disposed")} {
+	for _, f := range []stream.Frame{ended, notice("agent/status"), notice("agent/created"), notice("agent/disposed"), notice("client/called")} {
 		require.True(t, isNews(f), "%+v", f)
 	}
 	for _, f := range []stream.Frame{event(session.TurnStart{Turn: 1}), notice("agent/inbox/inserted"), {Session: "a", Kind: stream.KindChunk}} {

@@ -21,21 +21,13 @@ type PendingMessage struct {
 // Pending are the messages that wait: those of the log, then those that were accepted and that no worker has taken. It
 // needs no worker.
 func (a *Agent) Pending(ctx context.Context) ([]PendingMessage, error) {
-	state, err := a.Fold(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return a.pending(ctx, state)
+	inbox, err := a.Inbox(ctx)
+	return inbox.Pending, err
 }
 
-func (a *Agent) pending(ctx context.Context, state *session.State) (out []PendingMessage, err error) {
-	inbox, known := state.Inbox(), map[string]bool{}
-	for _, m := range inbox.NextStep {
-		out = append(out, PendingMessage{Target: session.NextStep, Message: m})
-	}
-	for _, m := range inbox.NextTurn {
-		out = append(out, PendingMessage{Target: session.NextTurn, Message: m})
-	}
+// pending adds what no worker has taken.
+func (a *Agent) pending(ctx context.Context, inbox session.Inbox) (out []PendingMessage, err error) {
+	out, known := pendingIn(inbox), map[string]bool{}
 	for _, p := range out {
 		known[p.Message.ID] = true
 	}
@@ -96,7 +88,7 @@ func (a *Agent) Stored(ctx context.Context) (signals.State, error) {
 			return signals.State{}, a.wrap("state", err)
 		}
 	}
-	pending, err := a.pending(ctx, state)
+	pending, err := a.pending(ctx, state.Inbox())
 	if err != nil {
 		return signals.State{}, err
 	}

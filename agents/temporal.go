@@ -55,19 +55,12 @@ type temporalBackend struct {
 
 func (b *temporalBackend) Start(ctx context.Context, id string, c signals.Create) error {
 	_, err := b.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: id, TaskQueue: b.options.TaskQueue, StaticSummary: summary(c),
+		ID: id, TaskQueue: b.options.TaskQueue, StaticSummary: c.Summary(),
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 	}, signals.WorkflowType, c)
 	return typed(err)
-}
-
-func summary(c signals.Create) string {
-	if c.Title != "" {
-		return c.Title
-	}
-	return "agent · " + c.Definition
 }
 
 func (b *temporalBackend) Signal(ctx context.Context, id, act string, payload any) error {
@@ -80,11 +73,23 @@ func (b *temporalBackend) Update(ctx context.Context, id, name string, payload, 
 	handle, err := b.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: id, UpdateName: name, Args: []any{payload}, WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
-	if err != nil {
-		return typed(err)
+	if err == nil {
+		err = handle.Get(ctx, out)
 	}
-	return typed(handle.Get(ctx, out))
+	if deserted(ctx, err) {
+		return fmt.Errorf("%w: %w", ErrNoWorker, err)
+	}
+	return typed(err)
 }
+
+// deserted reports an answer that the server broke off, and not the caller: the worker that was to give it has stopped.
+func deserted(ctx context.Context, err error) bool {
+	var canceled *serviceerror.Canceled
+	return ctx.Err() == nil && errors.As(err, &canceled)
+}
+
+// queryPause is how long a query that a worker has deserted waits for another one.
+const queryPause = 50 * time.Millisecond
 
 func (b *temporalBackend) Query(ctx context.Context, id, name string, arg, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, b.options.AnswerIn)
@@ -94,6 +99,13 @@ func (b *temporalBackend) Query(ctx context.Context, id, name string, arg, out a
 		args = append(args, arg)
 	}
 	value, err := b.client.QueryWorkflow(ctx, id, "", name, args...)
+	for deserted(ctx, err) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(queryPause):
+		}
+		value, err = b.client.QueryWorkflow(ctx, id, "", name, args...)
+	}
 	if err != nil {
 		return typed(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/session"
 )
 
@@ -103,4 +104,30 @@ func TestAChatThatIsQuit(t *testing.T) {
 		x.types(keys)
 		require.Zero(t, x.wait())
 	}
+}
+
+func TestAChatAtATerminalAnswers(t *testing.T) { // A3.7
+	p := here(t)
+	p.helperWorker("tool c1 once {} tool c2 once {}\ntext \"I see.\"\n")
+	p.write("go", "")
+	a, err := p.agents.Create(t.Context(), agents.CreateOptions{ID: p.id("a"), Definition: asker})
+	require.NoError(t, err)
+	x := p.terminal("chat", a.ID())
+	x.says("type a message")
+	x.types("act\n")
+	x.says("may this run? once {}")
+	x.says("because: sure?")
+	x.types("perhaps\n")
+	x.says("y, n, or n and why:")
+	x.types("y\n")
+	x.says("← done in try 1")
+	until(t, "the second call is asked about", func() bool { return strings.Count(x.out.String(), "may this run?") == 2 })
+	x.types("n not again\n")
+	x.says("I see.")
+	idle(t, a)
+	records := p.records(a.ID())
+	require.Contains(t, resultOf(records, 1), "the approver rejected this call: not again")
+	require.Len(t, all[session.UserMessage](records), 1, "decisions are no messages")
+	x.types("/quit\n")
+	require.Zero(t, x.wait())
 }

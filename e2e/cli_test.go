@@ -121,6 +121,10 @@ func TestEveryVerbPrintsJSON(t *testing.T) {
 	require.Len(t, lines("inbox", id), 1)
 	lines("inbox", "replace", id, "i1", "other context")
 	require.Contains(t, lines("inbox", "list", id)[0], "other context")
+	require.Contains(t, lines("inbox", id)[0], `"revision":2`)
+	require.Contains(t, lines("inbox", id, "i1")[0], `"state":"pending"`)
+	lines("inbox", "promote", id, "i1", "--target", "next-turn", "--revision", "2")
+	lines("inbox", "reorder", id, "i1")
 	lines("inbox", "remove", id, "i1")
 	lines("inbox", "clear", id)
 	lines("followup", id, "please echo one")
@@ -136,6 +140,44 @@ func TestEveryVerbPrintsJSON(t *testing.T) {
 	lines("dispose", id)
 	require.Equal(t, 1, p.run("request", id, "9.9").code)
 	require.Equal(t, 2, p.run("request", id, "one").code)
+}
+
+func TestAnInboxIsEditedByHand(t *testing.T) { // issue 5, item 5
+	p := here(t)
+	p.worker()
+	a := p.create("a")
+	for _, id := range []string{"m1", "m2"} {
+		p.ok("inject", a.ID(), "text of "+id, "--id", id)
+	}
+	listed := p.run("inbox", a.ID())
+	require.Equal(t, "next-step  m1  text of m1\nnext-step  m2  text of m2\n", listed.out)
+	require.Equal(t, "revision 2\n", listed.err)
+	p.ok("inbox", "reorder", a.ID(), "m2", "m1", "--revision", "2")
+	line := p.fails(6, "inbox", "promote", a.ID(), "m1", "--revision", "2")
+	require.Contains(t, line, "STALE_REVISION")
+	require.Contains(t, line, "revision 3, not 2", "what it is now")
+	require.Contains(t, p.fails(6, "inbox", "promote", a.ID(), "m1", "--target", "top"), "next-turn or next-step")
+	require.Contains(t, p.fails(6, "inbox", "reorder", a.ID(), "m1"), "message m2 is missing")
+	require.Equal(t, "pending in next-step\n", p.ok("inbox", a.ID(), "m1"))
+	p.ok("inbox", "promote", a.ID(), "m1", "--target", "next-turn")
+	p.ok("inbox", "replace", a.ID(), "m2", "other")
+	require.Equal(t, "pending in next-step; edited\n", p.ok("inbox", a.ID(), "m2"))
+	p.ok("inbox", "remove", a.ID(), "m2")
+	require.Equal(t, "discarded: removed\n", p.ok("inbox", a.ID(), "m2"))
+	require.Equal(t, "unknown\n", p.ok("inbox", a.ID(), "m3"))
+
+	require.Contains(t, p.fails(6, "followup", a.ID(), "x", "--expected-turn", "1"), "PRECONDITION")
+	require.Contains(t, p.fails(6, "followup", a.ID(), "x", "--overlap", "push"), "use queue, steer, interrupt or reject")
+	p.ok("inbox", "clear", a.ID())
+	running := send(t, a, "count to 500")
+	until(t, "the turn runs", func() bool { return p.show(a).Turn > 0 && p.show(a).Step > 0 })
+	require.Contains(t, p.fails(6, "followup", a.ID(), "x", "--overlap", "reject"), "BUSY")
+	require.Contains(t, p.fails(6, "steer", a.ID(), "x", "--only-if-idle"), "PRECONDITION")
+	p.ok("followup", a.ID(), "please echo now", "--overlap", "interrupt", "--id", "now")
+	require.Equal(t, session.TurnAborted, said(t, a, running).Outcome.Kind)
+	require.Equal(t, "The echo tool says: now", said(t, a, "now").Text)
+	idle(t, a)
+	require.Contains(t, p.ok("inbox", a.ID(), "now"), "ended by step 2.1, a user message of the log; the turn is over: completed")
 }
 
 func TestADisposedAgent(t *testing.T) {

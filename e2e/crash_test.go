@@ -213,6 +213,58 @@ func TestAWorkerThatIsStoppedHandsOnWhatItDoes(t *testing.T) { // A3.15
 	requireNothingDoubled(t, p.records(a.ID()), "count to 10")
 }
 
+// Workers of containers may have the same name: process 1 of the same host. The server tells them apart by what they were
+// given, and so does the store.
+func TestWorkersOfOneName(t *testing.T) { // A3.3, A3.7
+	p := here(t)
+	p.env = append(p.env, workerName+"=1@host")
+	require.NoError(t, os.Mkdir(p.path("world"), 0o700))
+	script := "tool c1 once {\"n\":\"1\"}\ntext \"I see.\"\n"
+	first := p.helperWorker(script)
+	p.helperWorker(script)
+	var staff []*agents.Agent
+	var messages []string
+	for i := range 8 {
+		a, err := p.agents.Create(t.Context(), agents.CreateOptions{ID: p.id(fmt.Sprint(i)), Definition: smith})
+		require.NoError(t, err)
+		staff, messages = append(staff, a), append(messages, send(t, a, "act"))
+	}
+	until(t, "a tool has acted", func() bool { return len(p.done()) > 0 })
+	first.kill()
+	p.helperWorker(script)
+
+	known := 0
+	for i, a := range staff {
+		require.Equal(t, "I see.", said(t, a, messages[i]).Text)
+		idle(t, a)
+		records := p.records(a.ID())
+		checkLog(t, records)
+		results := all[session.ToolResult](records)
+		require.Len(t, results, 1)
+		if results[0].Error == nil {
+			known++
+			continue
+		}
+		require.Contains(t, []string{session.CodeToolOutcomeUnknown, session.CodeToolNotStarted}, results[0].Error.Code)
+	}
+	require.GreaterOrEqual(t, len(p.done()), known, "what is said to be done is done")
+	require.LessOrEqual(t, len(p.done()), len(staff), "nothing is done twice")
+	require.Positive(t, known)
+}
+
+// done are the effects of tools of the workbench; one that happens twice is two.
+func (p *place) done() (files []string) {
+	p.t.Helper()
+	entries, err := os.ReadDir(p.path("world"))
+	require.NoError(p.t, err)
+	for _, e := range entries {
+		if !strings.Contains(strings.TrimSuffix(e.Name(), ".twice"), ".") { // else it is being made
+			files = append(files, e.Name())
+		}
+	}
+	return files
+}
+
 func TestManyAgentsAndAKilledWorker(t *testing.T) {
 	p := here(t)
 	first := p.worker()

@@ -30,10 +30,15 @@ const beWorker = "EVERTURN_E2E_WORKER"
 
 // The definitions that the worker of this file knows.
 const (
-	helper = "helper"
-	asker  = "asker" // asks a person about every call
-	hired  = "hired" // its model is the vendor of EVERTURN_BASE_URL, its tools are those of the workbench
+	helper   = "helper"
+	asker    = "asker"    // asks a person about every call
+	smith    = "smith"    // its tools are those of the workbench too
+	inquirer = "inquirer" // has a tool that asks people, and must not be repeated
+	hired    = "hired"    // its model is the vendor of EVERTURN_BASE_URL, its tools are those of the workbench
 )
+
+// workerName is the variable that gives a worker another name than its process has.
+const workerName = "EVERTURN_E2E_IDENTITY"
 
 func always(context.Context, plugin.ToolCall, func(context.Context) (plugin.Verdict, error)) (plugin.Verdict, error) {
 	return plugin.Verdict{Kind: plugin.Ask, Reason: "sure?"}, nil
@@ -72,7 +77,7 @@ func runWorker() error {
 	if err != nil {
 		return err
 	}
-	c, err := client.DialContext(ctx, client.Options{HostPort: os.Getenv(beWorker), Logger: log.Silent()})
+	c, err := client.DialContext(ctx, client.Options{HostPort: os.Getenv(beWorker), Identity: os.Getenv(workerName), Logger: log.Silent()})
 	if err != nil {
 		return err
 	}
@@ -94,6 +99,8 @@ func runWorker() error {
 			{Name: helper, Provider: scripted.Name, Model: "script", Tools: slowTools(home)},
 			{Name: asker, Provider: scripted.Name, Model: "script", Tools: slowTools(home), Approval: &plugin.Approval{},
 				ToolPreExecute: []plugin.ToolPreGate{always}},
+			{Name: smith, Provider: scripted.Name, Model: "script", Tools: bench.tools()},
+			{Name: inquirer, Provider: scripted.Name, Model: "script", Tools: append(slowTools(home), asksOnce(home))},
 			{Name: hired, Provider: vendor.Name(), Model: "m", Tools: bench.tools()},
 		},
 	})
@@ -112,6 +119,21 @@ func runWorker() error {
 	<-ctx.Done()
 	w.Stop()
 	return nil
+}
+
+// asksOnce is a tool that leaves a file for every start and asks people. It must not be repeated.
+func asksOnce(home string) *tools.Tool {
+	return tools.Must(tools.New("asks", "Asks once.", func(ctx context.Context, _ struct{}) (tools.Result, error) {
+		call, _ := tools.CallFrom(ctx)
+		f, err := os.OpenFile(filepath.Join(home, "asked"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		defer func() { _ = f.Close() }()
+		_, err = fmt.Fprintln(f, call.ID)
+		return tools.Result{Ask: &tools.Questions{Questions: []tools.Question{
+			{ID: "target", Text: "Where to?", Options: []tools.Choice{{Label: "test"}, {Label: "prod"}}, Must: true}, {ID: "why", Text: "Why?"}}}}, err
+	}))
 }
 
 // slowTools are one tool per effect class that can be killed in the middle.

@@ -250,7 +250,7 @@ func TestAFloodDuringACall(t *testing.T) {
 // there. Only callers that do not store large bodies first get near. See architecture A3.11.
 func TestAFullRunIsLeft(t *testing.T) {
 	if !*everyStrike {
-		t.Skip("fifty megabytes keep a machine busy for a minute: see make chaos")
+		t.Skip("fifty megabytes keep a machine busy for a minute: make test gives them one to themselves")
 	}
 	p := restless(t)
 	a, first := p.acts("tool c1 once {}\n" + strings.Repeat("text \"ok\"\n", 100))

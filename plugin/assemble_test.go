@@ -134,4 +134,5 @@ func (silent) Steer(session.Message)              {}
 func (silent) Inject(session.Message)             {}
 func (silent) Send(session.Message, string, bool) {}
 func (silent) Cancel(session.Cause, bool)         {}
+func (silent) Plan(bool)                          {}
 func (silent) Spawn(tools.Child) string           { return "" }

@@ -176,6 +176,7 @@ type View struct {
 	Model    string
 	CWD      string
 	Params   json.RawMessage // recorded at Create
+	Plan     bool            // plan mode is on, see [Definition.PlanFirst]; false outside of a step
 }
 
 // A Section is a named part of the system prompt. Text is used when Render is nil. See spec §8.1.
@@ -275,6 +276,8 @@ type Agent interface {
 	Inject(m session.Message)
 	Send(m session.Message, target string, wakeup bool)
 	Cancel(cause session.Cause, keepInbox bool)
+	// Plan switches plan mode, from the next step on.
+	Plan(on bool)
 	// Spawn starts a child agent and returns its session id. A child that cannot be started is reported as refused.
 	Spawn(c tools.Child) (id string)
 }

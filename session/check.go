@@ -20,8 +20,8 @@ func (s *State) check(r Record) error {
 // member reports whether e is one of the closed set; a pointer to one is not.
 func member(e Event) bool {
 	switch e.(type) {
-	case InboxSpliced, TurnStart, StepStart, SystemMessage, UserMessage, RequestHeader, RequestContext, AssistantChunk,
-		AssistantMessage, AssistantAttempt, ToolCall, ToolResult, StepEnd, TurnEnd, EndSeed, LLMRetry, LLMRetryStarted,
+	case InboxSpliced, InboxMoved, TurnStart, StepStart, SystemMessage, UserMessage, RequestHeader, RequestContext,
+		AssistantChunk, AssistantMessage, AssistantAttempt, ToolCall, ToolResult, StepEnd, TurnEnd, EndSeed, LLMRetry, LLMRetryStarted,
 		CancelRequested, Feature, Unknown:
 		return true
 	}
@@ -33,6 +33,8 @@ func (s *State) checkEvent(r Record) error {
 	switch e := r.Event.(type) {
 	case InboxSpliced:
 		return s.checkSplice(e)
+	case InboxMoved:
+		return s.checkMove(e)
 	case TurnStart:
 		return s.checkTurnStart(e)
 	case StepStart:

@@ -8,6 +8,14 @@ func (s *State) checkSplice(e InboxSpliced) error {
 	return s.inbox.check(e)
 }
 
+// checkMove is strict from the seed's end on, as [State.checkSplice] is.
+func (s *State) checkMove(e InboxMoved) error {
+	if s.count < s.seedLength {
+		return checkMoveShape(e)
+	}
+	return s.inbox.checkMove(e)
+}
+
 // checkChunk: lossless, and a finish of a known kind. See spec §2.3.
 func checkChunk(c Chunk) error {
 	switch c := c.(type) {

@@ -2,10 +2,10 @@ package session
 
 import "encoding/json"
 
-// An Event is one fact of the log: [InboxSpliced], [TurnStart], [StepStart], [SystemMessage], [UserMessage],
-// [RequestHeader], [RequestContext], [AssistantChunk], [AssistantMessage], [AssistantAttempt], [ToolCall],
-// [ToolResult], [StepEnd], [TurnEnd], [EndSeed], [LLMRetry], [LLMRetryStarted], [CancelRequested], [Feature],
-// [Unknown]. The set is closed. See spec §2.4.
+// An Event is one fact of the log: [InboxSpliced], [InboxMoved], [TurnStart], [StepStart], [SystemMessage],
+// [UserMessage], [RequestHeader], [RequestContext], [AssistantChunk], [AssistantMessage], [AssistantAttempt],
+// [ToolCall], [ToolResult], [StepEnd], [TurnEnd], [EndSeed], [LLMRetry], [LLMRetryStarted], [CancelRequested],
+// [Feature], [Unknown]. The set is closed. See spec §2.4.
 type Event interface {
 	Type() string // stable on the wire, never reused for another meaning
 	isEvent()
@@ -27,6 +27,15 @@ type InboxSpliced struct {
 	RemovedCount int       `json:"removedCount,omitempty"`
 	Inserted     []Message `json:"inserted"`
 	Outcome      string    `json:"outcome,omitempty"`
+}
+
+// InboxMoved is a change of order: the named messages, which are pending in either list, leave their places and stand
+// from Start on in Target, in the order of IDs. Start counts without them. It is this project's own, beside spec §2.4.1,
+// and not ignorable: a reader that skips it takes other messages for claimed. See docs/decisions/0014.
+type InboxMoved struct {
+	Target string   `json:"target"` // NextTurn or NextStep
+	Start  int      `json:"start"`
+	IDs    []string `json:"ids"`
 }
 
 // TurnStart opens a turn; Turn counts from 1.
@@ -261,6 +270,7 @@ type Unknown struct {
 }
 
 func (InboxSpliced) Type() string     { return "agent/inbox/spliced" }
+func (InboxMoved) Type() string       { return "agent/inbox/moved" }
 func (TurnStart) Type() string        { return "turn/start" }
 func (StepStart) Type() string        { return "step/start" }
 func (SystemMessage) Type() string    { return "system/message" }
@@ -282,6 +292,7 @@ func (f Feature) Type() string        { return f.Kind }
 func (u Unknown) Type() string        { return u.Kind }
 
 func (InboxSpliced) isEvent()     {}
+func (InboxMoved) isEvent()       {}
 func (TurnStart) isEvent()        {}
 func (StepStart) isEvent()        {}
 func (SystemMessage) isEvent()    {}

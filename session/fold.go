@@ -16,6 +16,10 @@ func (s *State) fold(r Record) {
 		s.streaming = true
 	case InboxSpliced:
 		s.foldSplice(r.Seq, e)
+	case InboxMoved:
+		if r.Seq >= s.seedLength {
+			s.inbox.move(e)
+		}
 	case TurnStart:
 		s.turn, s.turnOpen, s.stepped, s.claimed = e.Turn, true, false, false
 		s.step = 0

@@ -169,6 +169,8 @@ func unmarshalEvent(kind string, data []byte) (Event, error) {
 	switch kind {
 	case "agent/inbox/spliced":
 		return decode[InboxSpliced](data)
+	case "agent/inbox/moved":
+		return decode[InboxMoved](data)
 	case "turn/start":
 		return decode[TurnStart](data)
 	case "step/start":

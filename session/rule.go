@@ -46,8 +46,9 @@ const (
 	RuleInboxTarget    = "inbox.target"    // unknown list
 	RuleInboxRange     = "inbox.range"     // a splice that does not fit its list
 	RuleInboxOutcome   = "inbox.outcome"   // outcome does not go with what was removed and inserted
-	RuleInboxNothing   = "inbox.nothing"   // a splice that changes nothing
-	RuleInboxDuplicate = "inbox.duplicate" // a message id that is pending already
+	RuleInboxNothing   = "inbox.nothing"   // a splice or a move that changes nothing
+	RuleInboxDuplicate = "inbox.duplicate" // a message id that is pending already, or that a move names twice
+	RuleInboxUnknown   = "inbox.unknown"   // a move of a message that is not pending
 
 	RuleOpenTurn        = "OPEN_TURN"        // fork inside an open turn, spec §7.3
 	RuleInvalidBoundary = "INVALID_BOUNDARY" // fork at an event that does not exist, spec §7.3

@@ -59,7 +59,7 @@ func (s *scribe) note(r Record) {
 // clock gives every record its own time.
 func (s *scribe) clock() int64 { return 1000 + s.log.State().Count() }
 
-var scriptEntry = regexp.MustCompile(`^([A-Z]+[+\-x!∅r]?)(×?[\d.]*)(~\d+-\d+)?(\[[^\]]*\])?(?:\((.*)\))?$`)
+var scriptEntry = regexp.MustCompile(`^([A-Z]+[+\-x!∅rm]?)(×?[\d.]*)(~\d+-\d+)?(\[[^\]]*\])?(?:\((.*)\))?$`)
 
 // records turns one token into records.
 func (s *scribe) records(tok string) []Record {
@@ -119,6 +119,8 @@ func (s *scribe) event(op, number, list, arg string, turn, step int) (Event, []i
 	switch op {
 	case "IS+", "IS-", "ISx", "ISr":
 		return s.splice(op, arg), nil
+	case "ISm":
+		return s.move(arg), nil
 	case "TS":
 		return TurnStart{Turn: atoi(number)}, nil
 	case "SS":
@@ -184,6 +186,13 @@ func (s *scribe) splice(op, arg string) InboxSpliced {
 		}
 	}
 	return out
+}
+
+// move reads `next-turn@0:c,a`.
+func (s *scribe) move(arg string) InboxMoved {
+	at, ids, _ := strings.Cut(arg, ":")
+	list, start, _ := strings.Cut(at, "@")
+	return InboxMoved{Target: list, Start: atoi(start), IDs: strings.Split(ids, ",")}
 }
 
 func (s *scribe) answer(op, calls string, turn, step int) AssistantMessage {

@@ -50,6 +50,8 @@ func (t *Tracer) entry(e Event) string {
 	switch e := e.(type) {
 	case InboxSpliced:
 		return t.splice(e)
+	case InboxMoved:
+		return t.move(e)
 	case TurnStart:
 		return fmt.Sprintf("TS%d", e.Turn)
 	case StepStart:
@@ -117,6 +119,16 @@ func (t *Tracer) splice(e InboxSpliced) string {
 	default:
 		return fmt.Sprintf("IS-(%s:%d)", e.Target, e.RemovedCount)
 	}
+}
+
+// move writes the place and the messages, as `ISm(next-turn@0:c,a)`.
+func (t *Tracer) move(e InboxMoved) string {
+	_ = t.Inbox.ApplyMove(e) // see splice
+	names := make([]string, len(e.IDs))
+	for i, id := range e.IDs {
+		names[i] = t.name(id)
+	}
+	return fmt.Sprintf("ISm(%s@%d:%s)", e.Target, e.Start, strings.Join(names, ","))
 }
 
 // removed names what a splice takes out, `?` when it is not known.

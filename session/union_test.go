@@ -53,6 +53,7 @@ func everyEvent() []Event {
 	events := []Event{
 		InboxSpliced{Target: NextTurn, Start: 1, RemovedCount: 1, Inserted: []Message{m}, Outcome: OutcomeCanceled},
 		InboxSpliced{Target: NextStep, RemovedCount: 1, Inserted: []Message{}},
+		InboxMoved{Target: NextTurn, Start: 1, IDs: []string{"m1", "m2"}},
 		TurnStart{Turn: 1},
 		StepStart{Turn: 1, Step: 1},
 		SystemMessage{Turn: 1, Step: 1, Message: m},
@@ -117,7 +118,7 @@ func TestEveryEventTypeIsInTheSetOnce(t *testing.T) {
 		require.True(t, member(e), e.Type())
 		types[e.Type()] = true
 	}
-	require.Len(t, types, 24)
+	require.Len(t, types, 25)
 }
 
 // See spec §2.7.

@@ -51,11 +51,15 @@ func normal(act string, s Send) (Send, error) {
 	case Inject:
 		s.Target, s.Wakeup = session.NextStep, false
 	}
-	return s, s.Validate(act)
+	return s.overlapped(), s.Validate(act)
 }
 
 // Validate names the first field that is wrong and how to mend it.
 func (s Send) Validate(act string) error {
+	if err := s.overlaps(act); err != nil {
+		return err
+	}
+	s = s.overlapped()
 	bodies := 0
 	for _, set := range []bool{s.Text != "", len(s.Content) > 0, s.Body != nil} {
 		if set {
@@ -204,8 +208,74 @@ func DecodeReplace(raw []byte) (Replace, error) {
 	if r.ID == "" {
 		return r, fmt.Errorf("%s: id is missing", InboxReplace)
 	}
-	r.With.Target = session.NextTurn // the place of the old message decides
+	return r.normal()
+}
+
+// normal checks the message; the place of the old one decides where it goes.
+func (r Replace) normal() (Replace, error) {
+	r.With.Target = session.NextTurn
 	return r, r.With.Validate(InboxReplace)
+}
+
+// DecodePromote reads the payload of inbox.promote: an object, or just the id as a JSON string.
+func DecodePromote(raw []byte) (Promote, error) {
+	var p Promote
+	var err error
+	if t := bytes.TrimSpace(raw); len(t) > 0 && t[0] == '"' {
+		p.ID, err = decode[string](InboxPromote, raw)
+	} else {
+		p, err = decode[Promote](InboxPromote, raw)
+	}
+	if err != nil {
+		return p, err
+	}
+	return p, p.validate()
+}
+
+func (p Promote) validate() error {
+	if p.ID == "" {
+		return fmt.Errorf("%s: id is missing", InboxPromote)
+	}
+	return listOrNone(InboxPromote, p.Target)
+}
+
+// DecodeReorder reads the payload of inbox.reorder: an object, or just the ids as a JSON list.
+func DecodeReorder(raw []byte) (Reorder, error) {
+	var r Reorder
+	var err error
+	if t := bytes.TrimSpace(raw); len(t) > 0 && t[0] == '[' {
+		r.IDs, err = decode[[]string](InboxReorder, raw)
+	} else {
+		r, err = decode[Reorder](InboxReorder, raw)
+	}
+	if err != nil {
+		return r, err
+	}
+	return r, r.validate()
+}
+
+// MaxReorder bounds the ids of a reorder: there are never more messages pending.
+const MaxReorder = 1000
+
+func (r Reorder) validate() error {
+	if len(r.IDs) == 0 || len(r.IDs) > MaxReorder {
+		return fmt.Errorf("%s: ids must have 1–%d entries, got %d", InboxReorder, MaxReorder, len(r.IDs))
+	}
+	seen := map[string]bool{}
+	for i, id := range r.IDs {
+		if !session.ValidID(id) || seen[id] {
+			return fmt.Errorf("%s: id %d must be 1–200 characters without control characters, and named once", InboxReorder, i+1)
+		}
+		seen[id] = true
+	}
+	return listOrNone(InboxReorder, r.Target)
+}
+
+func listOrNone(act, target string) error {
+	if target == "" || target == session.NextTurn || target == session.NextStep {
+		return nil
+	}
+	return fmt.Errorf("%s: target is %q: use %s or %s, or leave it out", act, target, session.NextTurn, session.NextStep)
 }
 
 // DecodeClear reads the payload of inbox.clear.
@@ -332,8 +402,19 @@ func (a *Act) normal() error {
 		if a.Replace == nil || a.Replace.ID == "" {
 			return fmt.Errorf("%s: replace.id is missing", a.Act)
 		}
-		a.Replace.With.Target = session.NextTurn
-		return a.Replace.With.Validate(a.Act)
+		r, err := a.Replace.normal()
+		a.Replace = &r
+		return err
+	case InboxPromote:
+		if a.Promote == nil {
+			return fmt.Errorf("%s: promote is missing", a.Act)
+		}
+		return a.Promote.validate()
+	case InboxReorder:
+		if a.Reorder == nil {
+			return fmt.Errorf("%s: reorder is missing", a.Act)
+		}
+		return a.Reorder.validate()
 	case InboxClear:
 		if a.Clear == nil {
 			a.Clear = &Clear{}

@@ -65,6 +65,43 @@ func TestDecodeSend(t *testing.T) {
 	}
 }
 
+func TestAnOverlapGoesWithTheAct(t *testing.T) {
+	t.Parallel()
+	turn, step := session.NextTurn, session.NextStep
+	for _, tt := range []struct{ act, fields, target, err string }{
+		{signals.Followup, `"overlap":"queue"`, turn, ""},
+		{signals.Followup, `"overlap":"steer"`, step, ""},
+		{signals.Followup, `"overlap":"interrupt"`, turn, ""},
+		{signals.Followup, `"overlap":"reject"`, turn, ""},
+		{signals.Followup, `"overlap":"reject","onlyIfIdle":true`, turn, ""},
+		{signals.Followup, `"onlyIfIdle":true,"expectedTurn":0`, turn, ""},
+		{signals.Steer, `"overlap":"steer","expectedTurn":3`, step, ""},
+		{signals.Inject, `"onlyIfIdle":true`, step, ""},
+		{signals.SendTo, `"overlap":"steer"`, step, ""},
+		{signals.SendTo, `"overlap":"interrupt","target":"next-turn"`, turn, ""},
+		{signals.SendTo, `"overlap":"reject"`, turn, ""},
+		{signals.SendTo, `"overlap":"reject","target":"next-step"`, step, ""},
+
+		{signals.Followup, `"overlap":"push"`, "", `followup: overlap is "push": use queue, steer, interrupt or reject`},
+		{signals.Followup, `"overlap":"queue","onlyIfIdle":true`, "", "followup: overlap queue is for a busy agent, but onlyIfIdle refuses then"},
+		{signals.Followup, `"expectedTurn":-1`, "", "followup: expectedTurn is -1"},
+		{signals.Followup, `"expectedTurn":"3"`, "", "followup: the payload is not what the act takes"},
+		{signals.Steer, `"overlap":"queue"`, "", "steer: overlap is queue, but a steer joins the running turn: use followup"},
+		{signals.Steer, `"overlap":"reject"`, "", "steer: overlap is reject"},
+		{signals.Inject, `"overlap":"steer"`, "", "inject: overlap is steer, but an inject wakes nobody"},
+		{signals.SendTo, `"overlap":"steer","target":"next-turn"`, "", "send: overlap steer goes to next-step, but target is next-turn: leave the target out"},
+	} {
+		got, err := signals.DecodeSend(tt.act, []byte(`{"text":"a",`+tt.fields+`}`))
+		if tt.err != "" {
+			require.ErrorContains(t, err, tt.err, tt.fields)
+			continue
+		}
+		require.NoError(t, err, tt.fields)
+		require.Equal(t, tt.target, got.Target, tt.fields)
+		require.Equal(t, tt.act != signals.Inject, got.Wakeup, tt.fields)
+	}
+}
+
 func TestTheSizeOfAMessageIsBounded(t *testing.T) {
 	t.Parallel()
 	raw := func(n int) []byte { return []byte(`"` + strings.Repeat("a", n) + `"`) }
@@ -130,6 +167,8 @@ func TestDecodeEdits(t *testing.T) {
 		"replace": func(raw []byte) (any, error) { return decoded(signals.DecodeReplace(raw)) },
 		"roll":    func(raw []byte) (any, error) { return decoded(signals.DecodeRoll(raw)) },
 		"clear":   func(raw []byte) (any, error) { return decoded(signals.DecodeClear(raw)) },
+		"promote": func(raw []byte) (any, error) { return decoded(signals.DecodePromote(raw)) },
+		"reorder": func(raw []byte) (any, error) { return decoded(signals.DecodeReorder(raw)) },
 		"dispose": func(raw []byte) (any, error) { return decoded(signals.DecodeDispose(raw)) },
 	}
 	better := signals.Send{Text: "better", Target: session.NextTurn}
@@ -155,6 +194,25 @@ func TestDecodeEdits(t *testing.T) {
 		{"clear", ``, signals.Clear{}, ""},
 		{"clear", `{}`, signals.Clear{}, ""},
 		{"clear", `[]`, nil, "inbox.clear: the payload is not what the act takes"},
+		{"clear", `{"revision":4}`, signals.Clear{Revision: ptr(int64(4))}, ""},
+		{"replace", `{"id":"m1","with":{"text":"better","onlyIfIdle":true}}`, nil, "or use revision"},
+		{"replace", `{"id":"m1","with":{"text":"better","overlap":"queue"}}`, nil, "leave them out"},
+		{"promote", `{"id":"m1","target":"next-step","revision":0}`, signals.Promote{ID: "m1", Target: session.NextStep, Revision: ptr(int64(0))}, ""},
+		{"promote", `"m1"`, signals.Promote{ID: "m1"}, ""},
+		{"promote", ``, nil, "inbox.promote: id is missing"},
+		{"promote", `{"id":"m1","target":"top"}`, nil, `inbox.promote: target is "top": use next-turn or next-step, or leave it out`},
+		{"promote", `{"id":"m1","revision":"4"}`, nil, "inbox.promote: the payload is not what the act takes"},
+		{"promote", `[1]`, nil, "inbox.promote: the payload is not what the act takes"},
+		{"reorder", `["b","a"]`, signals.Reorder{IDs: []string{"b", "a"}}, ""},
+		{"reorder", `{"ids":["b","a"],"target":"next-turn","revision":4}`,
+			signals.Reorder{IDs: []string{"b", "a"}, Target: session.NextTurn, Revision: ptr(int64(4))}, ""},
+		{"reorder", ``, nil, "inbox.reorder: ids must have 1–1000 entries, got 0"},
+		{"reorder", `[]`, nil, "got 0"},
+		{"reorder", `["` + strings.Repeat(`x","`, signals.MaxReorder) + `x"]`, nil, "got 1001"},
+		{"reorder", `["b","b"]`, nil, "inbox.reorder: id 2 must be 1–200 characters without control characters, and named once"},
+		{"reorder", `["b",""]`, nil, "id 2 must be"},
+		{"reorder", `"b"`, nil, "inbox.reorder: the payload is not what the act takes"},
+		{"reorder", `{"ids":["b"],"target":"x"}`, nil, `target is "x"`},
 		{"dispose", `null`, signals.Dispose{}, ""},
 		{"dispose", `{"requestId":"r"}`, signals.Dispose{RequestID: "r"}, ""},
 		{"dispose", `now`, nil, "dispose: the payload is not what the act takes"},
@@ -179,7 +237,8 @@ func TestDecodeBatch(t *testing.T) {
 	t.Parallel()
 	got, err := signals.DecodeBatch([]byte(`{"requestId":"b","acts":[
 		{"act":"followup","send":{"text":"a"}}, {"act":"steer","send":{"text":"b"}}, {"act":"cancel"}, {"act":"inbox.clear"},
-		{"act":"inbox.remove","remove":{"id":"m1"}}, {"act":"inbox.replace","replace":{"id":"m1","with":{"text":"c"}}}]}`))
+		{"act":"inbox.remove","remove":{"id":"m1"}}, {"act":"inbox.replace","replace":{"id":"m1","with":{"text":"c"}}},
+		{"act":"inbox.promote","promote":{"id":"m1"}}, {"act":"inbox.reorder","reorder":{"ids":["b","a"]}}, {"act":"followup","send":{"text":"d","overlap":"interrupt"}}]}`))
 	require.NoError(t, err)
 	require.Equal(t, "b", got.RequestID)
 	require.Equal(t, &signals.Send{Text: "a", Target: session.NextTurn, Wakeup: true}, got.Acts[0].Send)
@@ -187,6 +246,9 @@ func TestDecodeBatch(t *testing.T) {
 	require.Equal(t, session.CauseUser, got.Acts[2].Cancel.Cause.Kind)
 	require.NotNil(t, got.Acts[3].Clear)
 	require.Equal(t, session.NextTurn, got.Acts[5].Replace.With.Target)
+	require.Equal(t, "m1", got.Acts[6].Promote.ID)
+	require.Equal(t, []string{"b", "a"}, got.Acts[7].Reorder.IDs)
+	require.Equal(t, signals.OverlapInterrupt, got.Acts[8].Send.Overlap)
 }
 
 func TestDecodeBatchNamesTheActThatIsWrong(t *testing.T) {
@@ -200,6 +262,10 @@ func TestDecodeBatchNamesTheActThatIsWrong(t *testing.T) {
 		{"a wrong payload", `{"acts":[{"act":"send","send":{"text":"a"}}]}`, "batch: act 1: send: target is"},
 		{"no id", `{"acts":[{"act":"inbox.remove"}]}`, "inbox.remove: remove.id is missing"},
 		{"nothing to replace", `{"acts":[{"act":"inbox.replace","replace":{}}]}`, "replace.id is missing"},
+		{"nothing to promote", `{"acts":[{"act":"inbox.promote"}]}`, "inbox.promote: promote is missing"},
+		{"nothing to reorder", `{"acts":[{"act":"inbox.reorder"}]}`, "inbox.reorder: reorder is missing"},
+		{"a wrong reorder", `{"acts":[{"act":"inbox.reorder","reorder":{"ids":[]}}]}`, "got 0"},
+		{"a wrong overlap", `{"acts":[{"act":"steer","send":{"text":"a","overlap":"queue"}}]}`, "batch: act 1: steer: overlap is queue"},
 		{"a wrong cause", `{"acts":[{"act":"cancel","cancel":{"cause":{"kind":"x"}}}]}`, `cause "x" is unknown`},
 		{"an unknown act", `{"acts":[{"act":"explode"}]}`, `batch: act 1: unknown act "explode"`},
 		{"disposal", `{"acts":[{"act":"dispose"}]}`, `unknown act "dispose"`},

@@ -143,6 +143,20 @@ func DecodePolicy(raw []byte) (Policy, error) {
 	return p, nil
 }
 
+// DecodePlan reads the payload of plan: an object, or "on" or "off" as a JSON string; nothing means on.
+func DecodePlan(raw []byte) (Plan, error) {
+	word := ""
+	p, err := decodeID(PlanMode, raw, func(text string) Plan { word = text; return Plan{On: text == "on"} })
+	switch {
+	case err != nil:
+	case word != "" && word != "on" && word != "off":
+		err = fmt.Errorf("%s: %.40q is neither on nor off", PlanMode, word)
+	case len(bytes.TrimSpace(raw)) == 0:
+		p.On = true
+	}
+	return p, err
+}
+
 // Patterns are what a rule says about arguments: an object on the wire, `{"path": "docs/*"}`. `*` stands for any text, a
 // value that is no string is compared as JSON.
 type Patterns []Pattern

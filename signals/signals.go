@@ -31,12 +31,15 @@ const (
 	InboxRemove  = "inbox.remove"  // payload Remove
 	InboxReplace = "inbox.replace" // payload Replace
 	InboxClear   = "inbox.clear"   // payload Clear
+	InboxPromote = "inbox.promote" // payload Promote
+	InboxReorder = "inbox.reorder" // payload Reorder
 	BatchActs    = "batch"         // payload Batch
 	Approve      = "approve"       // payload Decision: let a waiting call run
 	DenyCall     = "deny"          // payload Decision: refuse it
 	AnswerAsked  = "answer"        // payload Answers: answer the questions of a call
 	GiveResult   = "result"        // payload CallResult: of a call that a program of the caller's runs
 	SetPolicy    = "policy"        // payload Policy: who is asked about calls from now on
+	PlanMode     = "plan"          // payload Plan: plan first, or do again
 	MaintainAct  = "maintain"      // payload Maintain: run a named task, from idle only
 	SpawnChild   = "spawn"         // payload Spawn: start a child agent
 	ConfigureAct = "configure"     // payload Configure: change the recorded data, from the next turn on
@@ -48,7 +51,7 @@ const (
 const ChildSays = "child"
 
 // Acts lists the acts in a fixed order.
-var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, BatchActs, Approve, DenyCall, AnswerAsked, GiveResult, SetPolicy, MaintainAct, SpawnChild, ConfigureAct, RollAct}
+var Acts = []string{Followup, Steer, Inject, SendTo, CancelTurn, DisposeAgent, InboxRemove, InboxReplace, InboxClear, InboxPromote, InboxReorder, BatchActs, Approve, DenyCall, AnswerAsked, GiveResult, SetPolicy, PlanMode, MaintainAct, SpawnChild, ConfigureAct, RollAct}
 
 // The queries. [QueryWhenIdle] is also an update.
 const (
@@ -119,6 +122,8 @@ type Create struct {
 	Queue    string            `json:"queue,omitempty"`    // task queue of its activities; the agent's own if empty
 	Metadata map[string]string `json:"metadata,omitempty"` // for people and programs; the model does not see it
 
+	ClientTools []ClientTool `json:"clientTools,omitempty"` // that programs of the caller's run
+
 	Resume *Resume `json:"resume,omitempty"` // of a session whose workflow is gone
 	Fork   *Fork   `json:"fork,omitempty"`   // of another session's log
 }
@@ -136,6 +141,16 @@ type Section struct {
 type ToolFilter struct {
 	Allow []string `json:"allow,omitzero"` // null or absent: all of them; empty: none
 	Deny  []string `json:"deny,omitempty"` // taken away from those
+}
+
+// A ClientTool is offered to the model beside the tools of the definition. A call of it waits until a program of the
+// caller's gives its result: act `result`.
+type ClientTool struct {
+	Name        string          `json:"name"` // none of the definition's
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema of an object; absent: no arguments
+	TimeoutMS   int64           `json:"timeoutMs,omitempty"`  // how long a result is waited for; 0 means 24 hours
+	Parallel    bool            `json:"parallel,omitempty"`   // calls may wait beside others
 }
 
 // Resume asks for a new incarnation of the session of the workflow's own id. See spec §7.1.
@@ -159,7 +174,19 @@ type Send struct {
 	Source    *session.Source   `json:"source,omitempty"` // user if absent
 	Target    string            `json:"target,omitempty"` // send only: next-turn or next-step
 	Wakeup    bool              `json:"wakeup,omitempty"` // send only
+
+	Overlap      string `json:"overlap,omitempty"`      // followup, send: what if the agent is busy; what the act says if absent
+	OnlyIfIdle   bool   `json:"onlyIfIdle,omitempty"`   // else it is refused: PRECONDITION
+	ExpectedTurn *int   `json:"expectedTurn,omitempty"` // open, or opened last if the agent is idle; else PRECONDITION
 }
+
+// What becomes of a message that meets active work. An idle agent begins with it at once, whatever the overlap.
+const (
+	OverlapQueue     = "queue"     // a turn of its own, after the current one
+	OverlapSteer     = "steer"     // it joins the running turn
+	OverlapInterrupt = "interrupt" // the turn is cancelled, what is pending stays, and this message comes first
+	OverlapReject    = "reject"    // it is refused: BUSY
+)
 
 // MadeID is the id of the n-th message, from 1, that reached a run without one.
 func MadeID(runID string, n int) string { return fmt.Sprintf("in-%s-%d", runID, n) }
@@ -184,6 +211,7 @@ type Dispose struct {
 type Remove struct {
 	RequestID string `json:"requestId,omitempty"`
 	ID        string `json:"id"`
+	Revision  *int64 `json:"revision,omitempty"` // of every edit: that the inbox must have, else it is refused: STALE_REVISION
 }
 
 // Replace puts another message in a pending one's place.
@@ -191,11 +219,29 @@ type Replace struct {
 	RequestID string `json:"requestId,omitempty"`
 	ID        string `json:"id"`
 	With      Send   `json:"with"`
+	Revision  *int64 `json:"revision,omitempty"` // see Remove
 }
 
 // Clear discards all pending messages.
 type Clear struct {
 	RequestID string `json:"requestId,omitempty"`
+	Revision  *int64 `json:"revision,omitempty"` // see Remove
+}
+
+// Promote moves a pending message to the head of a list: a queued followup becomes a steer, or runs next. It wakes nobody.
+type Promote struct {
+	RequestID string `json:"requestId,omitempty"`
+	ID        string `json:"id"`
+	Target    string `json:"target,omitempty"`   // next-turn or next-step; the list it is in if empty
+	Revision  *int64 `json:"revision,omitempty"` // see Remove
+}
+
+// Reorder gives one list of pending messages another order. It wakes nobody.
+type Reorder struct {
+	RequestID string   `json:"requestId,omitempty"`
+	IDs       []string `json:"ids"`                // of all its messages
+	Target    string   `json:"target,omitempty"`   // next-turn or next-step; the list of the first if empty
+	Revision  *int64   `json:"revision,omitempty"` // see Remove
 }
 
 // Roll asks for a new run of the workflow at the next moment at which nothing is open. It is invisible in the log.
@@ -248,9 +294,11 @@ type Question struct {
 	ID      string   `json:"id"`
 	Text    string   `json:"text"`
 	Header  string   `json:"header,omitempty"`  // a few words
+	Detail  string   `json:"detail,omitempty"`  // what one should know to answer
 	Options []Option `json:"options,omitempty"` // none: free text
 	Multi   bool     `json:"multi,omitempty"`   // more than one option may be chosen
 	Free    bool     `json:"free,omitempty"`    // a text of one's own is taken besides the options
+	Must    bool     `json:"must,omitempty"`    // it cannot be skipped
 }
 
 // An Option may be chosen as an answer.
@@ -265,6 +313,13 @@ type AnswerTo struct {
 	Selected []string `json:"selected,omitempty"`
 	Text     string   `json:"text,omitempty"`
 	Skip     bool     `json:"skip,omitempty"`
+}
+
+// Plan switches plan mode, from the next step on. See plugin.PlanFirst.
+type Plan struct {
+	RequestID string `json:"requestId,omitempty"`
+	On        bool   `json:"on"`
+	By        string `json:"by,omitempty"`
 }
 
 // Answers answers the questions of a call.
@@ -325,6 +380,7 @@ type Configure struct {
 	Tools           Change[ToolFilter]                 `json:"tools,omitzero"`
 	Queue           Change[string]                     `json:"queue,omitzero"`
 	Metadata        Change[map[string]*string]         `json:"metadata,omitzero"`
+	ClientTools     Change[[]ClientTool]               `json:"clientTools,omitzero"`
 }
 
 // Batch applies several acts before the agent goes on.
@@ -341,6 +397,8 @@ type Act struct {
 	Remove  *Remove  `json:"remove,omitempty"`
 	Replace *Replace `json:"replace,omitempty"`
 	Clear   *Clear   `json:"clear,omitempty"`
+	Promote *Promote `json:"promote,omitempty"`
+	Reorder *Reorder `json:"reorder,omitempty"`
 }
 
 // A Receipt says what became of an act.
@@ -349,8 +407,8 @@ type Receipt struct {
 	Disposition Disposition `json:"disposition"`
 	Revision    int64       `json:"revision"`        // of the inbox
 	Seq         *int64      `json:"seq,omitempty"`   // of the insert event, if it is known already
-	Found       *bool       `json:"found,omitempty"` // inbox.remove, inbox.replace: it was still pending
-	Code        string      `json:"code,omitempty"`  // refused: INBOX_FULL DUPLICATE_ID INVALID CLOSED TOO_LARGE STORE BUSY UNKNOWN_TASK UNKNOWN_CALL STALE INVALID_SPEC
+	Found       *bool       `json:"found,omitempty"` // inbox.remove, inbox.replace, inbox.promote: it was still pending
+	Code        string      `json:"code,omitempty"`  // refused: INBOX_FULL DUPLICATE_ID INVALID CLOSED TOO_LARGE STORE BUSY PRECONDITION STALE_REVISION UNKNOWN_TASK UNKNOWN_CALL STALE INVALID_SPEC
 	Message     string      `json:"message,omitempty"`
 	Receipts    []Receipt   `json:"receipts,omitempty"` // batch: one per act
 
@@ -402,6 +460,8 @@ type State struct {
 	Manifest       string            `json:"manifest,omitempty"` // digest
 	LastError      *session.Failure  `json:"lastError,omitempty"`
 	Approvals      *Approvals        `json:"approvals,omitempty"`
+	Plan           bool              `json:"plan,omitempty"`  // plan mode is on
+	Usage          *session.Usage    `json:"usage,omitempty"` // tokens since the workflow began
 }
 
 // A Pending message waits in the inbox.
@@ -463,8 +523,10 @@ type LogHead struct {
 
 // Log is the answer to the query [QueryLog]: what the store does not hold yet.
 type Log struct {
-	Head LogHead          `json:"head"`
-	Tail []session.Record `json:"tail"`
+	Head     LogHead          `json:"head"`
+	Tail     []session.Record `json:"tail"`
+	Waiting  []session.Record `json:"waiting,omitempty"` // come after them; their seq is not known yet
+	Revision int64            `json:"revision"`          // of the inbox that all this comes to
 }
 
 // WhenIdle asks whether the agent is idle. With After, only a return to idle after that generation counts.
@@ -486,12 +548,20 @@ type MessageID struct {
 }
 
 // MessageState says where a message is. State is pending, claimed, ended, dropped, discarded or unknown; unknown
-// means that the agent remembers nothing of it, and the log decides.
+// means that the agent remembers nothing of it, and the log decides. What is absent is not known, or does not apply.
 type MessageState struct {
 	State string           `json:"state"`
 	Turn  int              `json:"turn,omitempty"`
 	Kind  session.TurnKind `json:"kind,omitempty"`  // ended and dropped: how the turn ended
 	Count int64            `json:"count,omitempty"` // events in the store
+
+	Target     string `json:"target,omitempty"`     // pending: the list
+	Step       int    `json:"step,omitempty"`       // of the turn, that claimed it
+	Consumed   bool   `json:"consumed,omitempty"`   // claimed, ended: it entered the step, and is a user message of the log
+	Edited     bool   `json:"edited,omitempty"`     // pending, claimed: it was replaced under its own id
+	Cause      string `json:"cause,omitempty"`      // discarded: removed, cleared, cancelled, replaced
+	ReplacedBy string `json:"replacedBy,omitempty"` // discarded: id of what took its place
+	Reason     string `json:"reason,omitempty"`     // dropped, or certain to be: blocked, aborted, error, rewritten, interrupted
 }
 
 // AwaitActivity is an activity of the workers that run agents, for workflows that wait for one: payload [Await], result

@@ -14,6 +14,7 @@ type Call struct {
 	Key     string // idempotency key, stable over retries and rollovers
 	Try     int    // execution number, from 1
 
+	Plan   bool            // plan mode is on
 	Params json.RawMessage // recorded at Create, for the agent; nil: none
 }
 

@@ -54,6 +54,11 @@ func WithFinal(fn func(content session.Content) session.Content) Option {
 	return func(t *Tool) { t.Final = fn }
 }
 
+// WithAnswered gives the function that makes the result of a call from what people answered.
+func WithAnswered(fn func(ctx context.Context, answers []Answer) (Result, error)) Option {
+	return func(t *Tool) { t.Answered = fn }
+}
+
 // KeepWhole shows the model results of any size in full.
 func KeepWhole() Option {
 	return func(t *Tool) { t.KeepWhole = true }

@@ -47,6 +47,9 @@ type Tool struct {
 	Reconcile func(ctx context.Context, key string) (result Result, done bool, err error)
 	// Final transforms the content of the outcome last of all, after every gate; nil leaves it. See spec §4.8, pipeline 8.
 	Final func(content session.Content) session.Content
+	// Answered makes the result of a call from what people answered, see [Result]; nil: the answers are the result, as JSON.
+	// It runs again if its worker dies in it.
+	Answered func(ctx context.Context, answers []Answer) (Result, error)
 	// NeedsApproval is why a person must let each call run; empty: none need that. Where nobody can be asked the calls are
 	// denied. See plugin.Approval.
 	NeedsApproval string
@@ -71,6 +74,14 @@ type Result struct {
 	// Delegate hands the call to a child agent: its answer is the call's, and nothing else of this result counts. The call
 	// waits without a worker, over restarts.
 	Delegate *Child
+
+	// Ask hands the call to people: what they answer is the call's result, and nothing else of this one counts. The call
+	// waits without a worker, over restarts.
+	Ask *Questions
+
+	// Outside hands the call to a program outside of the workers: the result that it gives is the call's, and nothing else
+	// of this one counts. The call waits without a worker, over restarts.
+	Outside *Outside
 }
 
 // ResultOf shapes what a tool answered: text as it is, a [Result] or content as it is, anything else as JSON text. An

@@ -20,7 +20,7 @@ func (a *agent) startChild(e driver.StartChild) {
 		WorkflowID:            e.Child,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		StaticSummary:         short("child of " + a.driver.State().Session),
+		StaticSummary:         childSummary(e, a.driver.State().Session),
 	})
 	child := workflow.ExecuteChildWorkflow(ctx, WorkflowType, createOf(e))
 	a.starts[e.ID] = child.GetChildWorkflowExecution()
@@ -31,6 +31,14 @@ func (a *agent) startChild(e driver.StartChild) {
 		a.awaitEnd(e.ID, child)
 		return driver.ChildStarted{ID: e.ID}
 	})
+}
+
+// childSummary says what the child is for, or at least whose it is.
+func childSummary(e driver.StartChild, parent string) string {
+	if c, err := CreateOf(e); err == nil && (c.Title != "" || c.First != nil) {
+		return c.Summary()
+	}
+	return short("child of " + parent)
 }
 
 // createOf is what a child is created with, and the bond between the two.

@@ -19,7 +19,16 @@ func (a *agent) handlers(ctx workflow.Context) error {
 	if err := a.whenIdleHandler(ctx); err != nil {
 		return err
 	}
+	describeSignals(ctx)
 	return a.queries(ctx)
+}
+
+// describeSignals lets tools know which signals there are. Nothing is ever received from their channels: the interceptor
+// puts every signal into the one queue before it would get there. See architecture A3.1.
+func describeSignals(ctx workflow.Context) {
+	for _, name := range signals.Acts {
+		workflow.GetSignalChannelWithOptions(ctx, name, workflow.SignalChannelOptions{Description: descriptions[name]})
+	}
 }
 
 // actHandler takes an act as an update: it is queued like a signal and answered with its receipt.
@@ -46,7 +55,7 @@ func (a *agent) actHandler(ctx workflow.Context, name string) error {
 }
 
 var descriptions = map[string]string{
-	signals.Followup:     "Queue a message for a turn of its own: {\"text\": …} or just the text.",
+	signals.Followup:     "Queue a message for a turn of its own: {\"text\": …, \"overlap\": queue|steer|interrupt|reject} or just the text.",
 	signals.Steer:        "Let a message join the running turn at its next step: {\"text\": …} or just the text.",
 	signals.Inject:       "Add context without waking the agent: {\"text\": …} or just the text.",
 	signals.SendTo:       "Send a message: {\"text\": …, \"target\": next-turn|next-step, \"wakeup\": true}.",
@@ -55,11 +64,14 @@ var descriptions = map[string]string{
 	signals.InboxRemove:  "Discard a pending message: {\"id\": …}.",
 	signals.InboxReplace: "Replace a pending message: {\"id\": …, \"with\": {\"text\": …}}.",
 	signals.InboxClear:   "Discard all pending messages.",
+	signals.InboxPromote: "Move a pending message to the head of its list: {\"id\": …, \"target\": next-turn|next-step} or just the id; with the target next-step it joins the running turn.",
+	signals.InboxReorder: "Put the pending messages of a list into another order: {\"ids\": […], \"revision\": …} or just the ids.",
 	signals.Approve:      "Let a call that waits for a person run: {\"id\": …, \"by\": …} or just the id.",
 	signals.DenyCall:     "Refuse a call that waits for a person: {\"id\": …, \"by\": …, \"reason\": …} or just the id.",
 	signals.AnswerAsked:  "Answer the questions of a call: {\"id\": …, \"answers\": [{\"id\": …, \"selected\": […], \"text\": …}], \"by\": …}.",
 	signals.GiveResult:   "Give the result of a call that a program of yours runs: {\"id\": …, \"text\": …} or with value, content, isError.",
 	signals.SetPolicy:    "Switch who is asked about calls: {\"mode\": ask|allow-list|never|always, \"allow\": [{\"tool\": …}], \"revoke\": […]} or just the mode.",
+	signals.PlanMode:     "Let the agent plan first, or do again: {\"on\": true|false} or just \"on\" or \"off\".",
 	signals.MaintainAct:  "Run a maintenance task while the agent is idle: {\"task\": …} or just its name.",
 	signals.SpawnChild:   "Start a child agent: {\"create\": {\"definition\": …, \"first\": {\"text\": …}}} or just its first message.",
 	signals.ConfigureAct: "Change the recorded data from the next turn on: {\"model\": …, \"params\": {…}, \"tools\": {\"deny\": […]}}; null gives a field back to the definition.",
@@ -110,7 +122,7 @@ func (a *agent) queries(ctx workflow.Context) error {
 	if err := set(signals.QueryLog, "The log events that the store does not hold yet.", func() (signals.Log, error) { return a.logView(), nil }); err != nil {
 		return err
 	}
-	if err := set(signals.QueryMessage, "Where a message is.", func(in signals.MessageID) (signals.MessageState, error) { return a.messageView(in.ID), nil }); err != nil {
+	if err := set(signals.QueryMessage, "Where a message is, or what became of it: {\"id\": …}.", func(in signals.MessageID) (signals.MessageState, error) { return a.messageView(in.ID), nil }); err != nil {
 		return err
 	}
 	return set(signals.QueryWhenIdle, "Whether the agent is idle.", func(in signals.WhenIdle) (signals.Idle, error) { return a.isIdle(in), nil })

@@ -75,7 +75,7 @@ func stepSummary(in work.StepIn, model string) string {
 func toolOptions(profile string, in work.ToolIn) workflow.ActivityOptions {
 	o := workflow.ActivityOptions{StartToCloseTimeout: 5*time.Minute + time.Minute, ScheduleToCloseTimeout: 24 * time.Hour,
 		HeartbeatTimeout: effectHeartbeat(profile), WaitForCancellation: true, RetryPolicy: infrastructure(),
-		Summary: short(fmt.Sprintf("%s · turn %d step %d", in.Call.Name, in.Turn, in.Step))}
+		Summary: toolSummary(in)}
 	if in.Call.TimeoutMS > 0 {
 		o.StartToCloseTimeout = ms(in.Call.TimeoutMS) + time.Minute // the activity itself times the tool
 	}
@@ -83,6 +83,15 @@ func toolOptions(profile string, in work.ToolIn) workflow.ActivityOptions {
 		o.TaskQueue, o.ScheduleToStartTimeout = in.Call.Queue, time.Minute
 	}
 	return o
+}
+
+// toolSummary says in the Temporal UI which stage of which call the activity is.
+func toolSummary(in work.ToolIn) string {
+	text := fmt.Sprintf("%s · turn %d step %d", in.Call.Name, in.Turn, in.Step)
+	if in.Mode != work.ToolRun {
+		text += " · " + in.Mode
+	}
+	return short(text)
 }
 
 func hookOptions(profile string, in work.HookIn) workflow.ActivityOptions {
@@ -138,14 +147,16 @@ func lookOptions(child string) workflow.ActivityOptions {
 // summaryLimit is the server's limit of a summary, in bytes, with room to spare.
 const summaryLimit = 200
 
-// short cuts a text at a rune boundary.
-func short(text string) string {
-	if len(text) <= summaryLimit {
+// short cuts a text so that it fits into a summary.
+func short(text string) string { return cut(text, summaryLimit) }
+
+// cut cuts a text at a rune boundary.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	cut := summaryLimit
-	for cut > 0 && text[cut]&0xC0 == 0x80 {
-		cut--
+	for limit > 0 && text[limit]&0xC0 == 0x80 {
+		limit--
 	}
-	return text[:cut]
+	return text[:limit]
 }

@@ -71,6 +71,8 @@ func TestSummariesAreCutBetweenRunes(t *testing.T) {
 	require.Equal(t, strings.Repeat("x", summaryLimit-1), short(strings.Repeat("x", summaryLimit-1)+"ü"))
 	require.Equal(t, "model · turn 1 step 2", stepSummary(work.StepIn{Turn: 1, Step: 2, Attempt: 1}, ""))
 	require.Equal(t, "p/m · turn 1 step 2 · attempt 2 · settle", stepSummary(work.StepIn{Turn: 1, Step: 2, Attempt: 2, Mode: work.StepSettle}, "p/m"))
+	require.Equal(t, "mail · turn 1 step 2", toolSummary(work.ToolIn{Turn: 1, Step: 2, Call: work.Call{Name: "mail"}}))
+	require.Equal(t, "mail · turn 1 step 2 · gate", toolSummary(work.ToolIn{Turn: 1, Step: 2, Call: work.Call{Name: "mail"}, Mode: work.ToolGate}))
 }
 
 // Why no answer comes decides what the model is told. See architecture A3.6, A3.7.

@@ -44,6 +44,10 @@ func Decode(act string, raw []byte) (any, error) {
 		return signals.DecodeReplace(raw)
 	case signals.InboxClear:
 		return signals.DecodeClear(raw)
+	case signals.InboxPromote:
+		return signals.DecodePromote(raw)
+	case signals.InboxReorder:
+		return signals.DecodeReorder(raw)
 	case signals.BatchActs:
 		return signals.DecodeBatch(raw)
 	case signals.Approve, signals.DenyCall:
@@ -54,6 +58,8 @@ func Decode(act string, raw []byte) (any, error) {
 		return signals.DecodeResult(raw)
 	case signals.SetPolicy:
 		return signals.DecodePolicy(raw)
+	case signals.PlanMode:
+		return signals.DecodePlan(raw)
 	case signals.MaintainAct:
 		return signals.DecodeMaintain(raw)
 	case signals.SpawnChild:
@@ -84,11 +90,15 @@ func (r Reader) Input(act string, raw json.RawMessage, ref string) (driver.Input
 	case signals.Dispose:
 		return driver.DisposeAsked{Ref: ref, Request: p.RequestID, Bond: p.Bond}, nil
 	case signals.Remove:
-		return driver.Removed{Ref: ref, Request: p.RequestID, ID: p.ID}, nil
+		return driver.Removed{Ref: ref, Request: p.RequestID, ID: p.ID, Revision: p.Revision}, nil
 	case signals.Replace:
 		return r.replaced(ref, p)
 	case signals.Clear:
-		return driver.Cleared{Ref: ref, Request: p.RequestID}, nil
+		return driver.Cleared{Ref: ref, Request: p.RequestID, Revision: p.Revision}, nil
+	case signals.Promote:
+		return promoted(ref, p), nil
+	case signals.Reorder:
+		return reordered(ref, p), nil
 	case signals.Decision:
 		return decided(act, ref, p), nil
 	case signals.Answers:
@@ -97,6 +107,8 @@ func (r Reader) Input(act string, raw json.RawMessage, ref string) (driver.Input
 		return r.result(ref, p)
 	case signals.Policy:
 		return policyAsked(ref, p), nil
+	case signals.Plan:
+		return driver.PlanAsked{Ref: ref, Request: p.RequestID, On: p.On, By: p.By}, nil
 	case signals.Spawn:
 		return r.spawned(ref, p)
 	case signals.ChildNews:
@@ -121,7 +133,17 @@ func (r Reader) sent(ref string, s signals.Send) (driver.Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	return driver.Sent{Ref: ref, Request: s.RequestID, Message: m, Bytes: s.Size(), Target: s.Target, Wakeup: s.Wakeup}, nil
+	return driver.Sent{Ref: ref, Request: s.RequestID, Message: m, Bytes: s.Size(), Target: s.Target, Wakeup: s.Wakeup,
+		Interrupt: s.Overlap == signals.OverlapInterrupt, Reject: s.Overlap == signals.OverlapReject, OnlyIfIdle: s.OnlyIfIdle,
+		Turn: s.ExpectedTurn}, nil
+}
+
+func promoted(ref string, p signals.Promote) driver.Input {
+	return driver.Promoted{Ref: ref, Request: p.RequestID, ID: p.ID, Target: p.Target, Revision: p.Revision}
+}
+
+func reordered(ref string, r signals.Reorder) driver.Input {
+	return driver.Reordered{Ref: ref, Request: r.RequestID, Target: r.Target, IDs: r.IDs, Revision: r.Revision}
 }
 
 func (r Reader) replaced(ref string, in signals.Replace) (driver.Input, error) {
@@ -132,7 +154,7 @@ func (r Reader) replaced(ref string, in signals.Replace) (driver.Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	return driver.Replaced{Ref: ref, Request: in.RequestID, ID: in.ID, Message: m, Bytes: in.With.Size()}, nil
+	return driver.Replaced{Ref: ref, Request: in.RequestID, ID: in.ID, Message: m, Bytes: in.With.Size(), Revision: in.Revision}, nil
 }
 
 // batch reads every act before any is applied.
@@ -153,11 +175,15 @@ func (r Reader) member(act signals.Act) (driver.Input, error) {
 	case signals.CancelTurn:
 		return cancelAsked("", *act.Cancel), nil
 	case signals.InboxRemove:
-		return driver.Removed{Request: act.Remove.RequestID, ID: act.Remove.ID}, nil
+		return driver.Removed{Request: act.Remove.RequestID, ID: act.Remove.ID, Revision: act.Remove.Revision}, nil
 	case signals.InboxReplace:
 		return r.replaced("", *act.Replace)
 	case signals.InboxClear:
-		return driver.Cleared{Request: act.Clear.RequestID}, nil
+		return driver.Cleared{Request: act.Clear.RequestID, Revision: act.Clear.Revision}, nil
+	case signals.InboxPromote:
+		return promoted("", *act.Promote), nil
+	case signals.InboxReorder:
+		return reordered("", *act.Reorder), nil
 	default:
 		return r.sent("", *act.Send)
 	}
@@ -238,6 +264,9 @@ func SpecOf(c signals.Create) work.Spec {
 		MaxTokens: c.MaxTokens, CWD: c.CWD, Parent: c.Parent, Params: c.Params, Queue: c.Queue, Metadata: c.Metadata}
 	for _, section := range c.Sections {
 		s.Sections = append(s.Sections, work.Section(section))
+	}
+	for _, tool := range c.ClientTools {
+		s.ClientTools = append(s.ClientTools, work.ClientTool(tool))
 	}
 	if c.Tools != nil {
 		f := work.ToolFilter(*c.Tools)

@@ -2,11 +2,13 @@ package workflows_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/everturn/everturn/internal/work"
@@ -200,4 +202,32 @@ func TestASignalWaitsForTheStoreForADay(t *testing.T) {
 // newest is a birth by a worker of today's rules.
 func newest(context.Context, work.SetupIn) (work.SetupOut, error) {
 	return work.SetupOut{Store: "store", Worker: work.Worker{Rules: work.Rules}}, nil
+}
+
+// The Temporal UI offers what is described. No signal is received from a channel of its own: order would be lost.
+func TestSignalsUpdatesAndQueriesAreDescribed(t *testing.T) {
+	t.Parallel()
+	p := newPlay(t)
+	var said sdkpb.WorkflowMetadata
+	p.after(time.Second, func() { p.signal("inject", `"a"`) })
+	p.after(time.Second, func() { p.signal("steer", `"b"`) })
+	p.after(time.Minute, func() {
+		v, err := p.env.QueryWorkflow("__temporal_workflow_metadata")
+		require.NoError(t, err)
+		require.NoError(t, v.Get(&said))
+	})
+	p.after(time.Hour, func() { p.signal("dispose", `{}`) })
+	p.run()
+	require.NoError(t, p.env.GetWorkflowError())
+	described := func(list []*sdkpb.WorkflowInteractionDefinition) (names []string) {
+		for _, d := range list {
+			require.NotEmpty(t, d.GetDescription(), d.GetName())
+			names = append(names, d.GetName())
+		}
+		return names
+	}
+	require.ElementsMatch(t, signals.Acts, described(said.GetDefinition().GetSignalDefinitions()))
+	require.ElementsMatch(t, append(slices.Clone(signals.Acts), signals.QueryWhenIdle), described(said.GetDefinition().GetUpdateDefinitions()))
+	require.Subset(t, described(said.GetDefinition().GetQueryDefinitions()), []string{signals.QueryState, signals.QueryLog, signals.QueryMessage, signals.QueryWhenIdle})
+	require.Contains(t, said.GetCurrentDetails(), "**idle** · turn 1 step 1")
 }

@@ -20,8 +20,8 @@ func View(s *driver.State) signals.State {
 		ID: s.Session, Definition: s.Definition, Title: s.Title, Parent: s.Parent, Model: s.Model, Status: status(s), Turn: s.Turn, Step: step(s),
 		Attempt: s.Attempt, Phase: string(s.Phase), Cancel: s.Cancelled, WaitingFor: waitingFor(s), Inbox: inbox(s), Calls: calls(s),
 		Deferred: deferred(s), Children: children(s), Maintenance: maintenance(s), Log: logHead(s), Revision: s.Revision, IdleGeneration: s.Generation,
-		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError,
-		Spec: s.Spec, Queue: s.Queue, Metadata: Metadata(s.Metadata), Changing: s.Change != nil || len(s.Configures) > 0, Approvals: approvals(s),
+		Rules: s.Rules, Manifest: s.Manifest.Digest, LastError: s.LastError, Usage: s.Usage,
+		Spec: s.Spec, Queue: s.Queue, Metadata: Metadata(s.Metadata), Changing: s.Change != nil || len(s.Configures) > 0, Approvals: approvals(s), Plan: s.Plan,
 	}
 }
 
@@ -96,6 +96,15 @@ func unless(unknown bool, text string) string {
 
 // waitingForCalls says which tools run and which calls wait for somebody.
 func waitingForCalls(s *driver.State) string {
+	parts := working(s)
+	for _, d := range deferred(s) {
+		parts = append(parts, sayDeferred(d))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// working says which tools and child agents run.
+func working(s *driver.State) []string {
 	var parts []string
 	if names := runningTools(s); len(names) > 0 {
 		parts = append(parts, "tools: "+strings.Join(names, ", "))
@@ -105,10 +114,7 @@ func waitingForCalls(s *driver.State) string {
 			parts = append(parts, "child agent "+c.Child)
 		}
 	}
-	for _, d := range deferred(s) {
-		parts = append(parts, sayDeferred(d))
-	}
-	return strings.Join(parts, "; ")
+	return parts
 }
 
 func maintenance(s *driver.State) *signals.Maintenance {
@@ -167,7 +173,7 @@ func logHead(s *driver.State) signals.LogHead {
 
 // LogView is what the store does not hold yet.
 func LogView(s *driver.State) signals.Log {
-	return signals.Log{Head: logHead(s), Tail: s.Log.Tail}
+	return signals.Log{Head: logHead(s), Tail: s.Log.Tail, Waiting: s.Log.Waiting, Revision: s.Revision}
 }
 
 // IdleView answers whenIdle.
@@ -178,35 +184,9 @@ func IdleView(s *driver.State, in signals.WhenIdle) signals.Idle {
 
 // MessageView says where a message is.
 func MessageView(s *driver.State, id string) signals.MessageState {
-	out := signals.MessageState{State: "unknown", Count: s.Log.Head.Count}
-	for i := len(s.Ended) - 1; i >= 0; i-- {
-		if e := s.Ended[i]; e.ID == id {
-			out = signals.MessageState{State: endedAs(e), Turn: e.Turn, Kind: e.Kind, Count: s.Log.Head.Count}
-			break
-		}
-	}
-	for _, claimed := range s.Claimed {
-		if claimed == id {
-			out = signals.MessageState{State: "claimed", Turn: s.Turn, Count: s.Log.Head.Count}
-		}
-	}
-	for _, p := range inbox(s) {
-		if p.ID == id {
-			out = signals.MessageState{State: "pending", Count: s.Log.Head.Count}
-		}
-	}
-	return out
-}
-
-func endedAs(e driver.Ended) string {
-	switch {
-	case e.Discarded:
-		return "discarded"
-	case e.Dropped:
-		return "dropped"
-	default:
-		return "ended"
-	}
+	f := s.Fate(id)
+	return signals.MessageState{State: cmp.Or(f.State, "unknown"), Turn: f.Turn, Kind: f.Kind, Count: s.Log.Head.Count, Target: f.Target, Step: f.Step,
+		Consumed: f.Consumed, Edited: f.Edited, Cause: f.Cause, ReplacedBy: f.ReplacedBy, Reason: f.Reason}
 }
 
 func (a *agent) view() signals.State {
@@ -278,20 +258,4 @@ func waitingUpdate(waiting string) temporal.SearchAttributeUpdate {
 		return attrWaiting.ValueUnset()
 	}
 	return attrWaiting.ValueSet(waiting)
-}
-
-// details is what the Temporal UI shows of the agent; it costs no history.
-func (a *agent) details() {
-	s := a.driver.State()
-	text := fmt.Sprintf("**%s** · turn %d step %d · %s", status(s), s.Turn, step(s), s.Definition)
-	if w := cmp.Or(a.blocked, waitingFor(s)); w != "" {
-		text += "\n\nwaits for " + w
-	}
-	if n := len(s.NextStep) + len(s.NextTurn); n > 0 {
-		text += fmt.Sprintf("\n\n%d messages pending", n)
-	}
-	if s.LastError != nil {
-		text += fmt.Sprintf("\n\nlast error: `%s` %s", s.LastError.Code, short(s.LastError.Message))
-	}
-	workflow.SetCurrentDetails(a.ctx, text)
 }

@@ -17,21 +17,24 @@ import (
 // spec §4.3.5.
 func TestWhereAMessageIs(t *testing.T) {
 	t.Parallel()
-	s := &driver.State{Turn: 3, Claimed: []string{"claimed", "again"}, NextStep: []driver.Pending{{ID: "pending"}}, NextTurn: []driver.Pending{{ID: "again"}},
+	s := &driver.State{Turn: 3, Claimed: []string{"claimed", "again", "edited", "rewritten"}, ClaimedAt: []int{4, 4}, Batch: []string{"claimed"}, Dropped: []string{"rewritten"}, NextStep: []driver.Pending{{ID: "pending"}}, NextTurn: []driver.Pending{{ID: "again"}},
 		Log: driver.Log{Head: work.Head{Count: 9}},
 		Ended: []driver.Ended{
 			{ID: "first", Turn: 1, Kind: session.TurnCompleted}, {ID: "twice", Discarded: true}, {ID: "claimed", Discarded: true},
-			{ID: "dropped", Turn: 2, Kind: session.TurnBlocked, Dropped: true}, {ID: "discarded", Discarded: true}, {ID: "twice", Turn: 2, Kind: session.TurnErrored},
-		}}
+			{ID: "dropped", Turn: 2, Kind: session.TurnBlocked, Dropped: true}, {ID: "discarded", Discarded: true}, {ID: "edited", Discarded: true}, {ID: "twice", Turn: 2, Kind: session.TurnErrored},
+		},
+		Fates: []string{"2 blocked", "replaced an id", "replaced edited", "1"}}
 	for id, want := range map[string]signals.MessageState{
 		"never":     {State: "unknown"},
-		"first":     {State: "ended", Turn: 1, Kind: session.TurnCompleted},
-		"twice":     {State: "ended", Turn: 2, Kind: session.TurnErrored},
-		"dropped":   {State: "dropped", Turn: 2, Kind: session.TurnBlocked},
-		"discarded": {State: "discarded"},
+		"first":     {State: "ended", Turn: 1, Kind: session.TurnCompleted, Consumed: true},
+		"twice":     {State: "ended", Turn: 2, Kind: session.TurnErrored, Consumed: true, Step: 1},
+		"dropped":   {State: "dropped", Turn: 2, Kind: session.TurnBlocked, Step: 2, Reason: "blocked"},
+		"discarded": {State: "discarded", Cause: "replaced", ReplacedBy: "an id"},
 		"claimed":   {State: "claimed", Turn: 3},
-		"pending":   {State: "pending"},
-		"again":     {State: "pending"},
+		"pending":   {State: "pending", Target: "next-step"},
+		"again":     {State: "pending", Target: "next-turn"},
+		"edited":    {State: "claimed", Turn: 3, Step: 4, Consumed: true, Edited: true},
+		"rewritten": {State: "claimed", Turn: 3, Step: 4, Reason: "rewritten"},
 	} {
 		want.Count = 9
 		require.Equal(t, want, MessageView(s, id), id)

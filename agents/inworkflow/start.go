@@ -43,7 +43,7 @@ func Start(ctx workflow.Context, o Options) (Agent, error) {
 	}
 	free, _ := workflow.NewDisconnectedContext(ctx) // a cancellation must not end it on its own
 	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(free, workflow.ChildWorkflowOptions{
-		WorkflowID: o.ID, TaskQueue: o.queue(), StaticSummary: "agent · " + o.Create.Definition,
+		WorkflowID: o.ID, TaskQueue: o.queue(), StaticSummary: o.Create.Summary(),
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 	}), signals.WorkflowType, o.owned(workflow.GetInfo(ctx).WorkflowExecution.ID))

@@ -31,6 +31,7 @@ const maxLine = 1 << 20
 func (a *app) pipe(ctx context.Context, agent *agents.Agent) error {
 	ctx, stop := untilInterrupt(ctx)
 	defer stop()
+	go a.tellWaits(ctx, agent)
 	ids := make(chan string, 1024)
 	sent := make(chan error, 1)
 	go func() {
@@ -85,8 +86,10 @@ func (a *app) talk(ctx context.Context, agent *agents.Agent) error {
 	view := newView(a.out)
 	readers.Go(func() { view.follow(ctx, agent) })
 	readers.Go(func() { view.tail(ctx, agent) })
-	a.note("type a message; while the agent works a line steers it; /followup /inject /cancel /state /quit")
-	lines := a.lines(ctx)
+	a.note("type a message; while the agent works a line steers it, if it asks a line answers; " + commands)
+	lines, prompt := a.lines(ctx), newPrompter(agent, view.say)
+	_, err := prompt.look(ctx)
+	a.report(err)
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
@@ -102,9 +105,12 @@ func (a *app) talk(ctx context.Context, agent *agents.Agent) error {
 			hit = true
 			a.note("(cancelling; Ctrl-C again leaves)")
 			a.report(agent.Cancel(ctx, agents.CancelOptions{}))
+		case <-view.asks:
+			_, err := prompt.look(ctx)
+			a.report(err)
 		case line, ok := <-lines:
 			hit = false
-			if !ok || !a.said(ctx, agent, line) {
+			if !ok || !a.typed(ctx, agent, prompt, line) {
 				leave()
 			}
 		}
@@ -131,6 +137,22 @@ func (a *app) lines(ctx context.Context) <-chan string {
 	return out
 }
 
+// commands are what a line of a chat may begin with.
+const commands = "/followup /steer /inject /plan /cancel /state /quit"
+
+// typed takes a line as an answer to what the agent asks, or carries it out, and reports whether to go on.
+func (a *app) typed(ctx context.Context, agent *agents.Agent, prompt *prompter, line string) bool {
+	if !strings.HasPrefix(line, "/") {
+		if took, err := prompt.take(ctx, line); took {
+			a.report(err)
+			_, err := prompt.look(ctx) // what did not fit is asked again, and what else waits
+			a.report(err)
+			return true
+		}
+	}
+	return a.said(ctx, agent, line)
+}
+
 // said carries out one line and reports whether to go on.
 func (a *app) said(ctx context.Context, agent *agents.Agent, line string) bool {
 	command, rest, _ := strings.Cut(line, " ")
@@ -143,12 +165,16 @@ func (a *app) said(ctx context.Context, agent *agents.Agent, line string) bool {
 		err = agent.Cancel(ctx, agents.CancelOptions{})
 	case command == "/followup":
 		_, err = agent.Followup(ctx, agents.Text(rest))
+	case command == "/steer":
+		_, err = agent.Steer(ctx, agents.Text(rest))
 	case command == "/inject":
 		_, err = agent.Inject(ctx, agents.Text(rest))
+	case command == "/plan":
+		err = a.plan(ctx, agent, strings.TrimSpace(rest))
 	case command == "/state":
 		err = a.showState(ctx, agent)
 	case strings.HasPrefix(command, "/"):
-		a.note("unknown command %s: /followup /inject /cancel /state /quit", command)
+		a.note("unknown command %s: %s", command, commands)
 	default:
 		_, err = agent.Steer(ctx, agents.Text(line))
 	}
@@ -168,7 +194,7 @@ func (a *app) showState(ctx context.Context, agent *agents.Agent) error {
 	if err != nil {
 		return err
 	}
-	return a.print(s, stateText(s))
+	return a.print(s, stateText(s)+waitsText(s))
 }
 
 // A view prints a conversation: live text as it arrives, the rest from the log. Either may be ahead of the other.
@@ -179,10 +205,11 @@ type view struct {
 	shown   map[[2]int]string // live text of steps whose answer was not in the log yet
 	settled [2]int            // the last turn and step whose answer was
 	dirty   bool              // the cursor is not at the start of a line
+	asks    chan struct{}     // something may wait for people now, or no more
 }
 
 func newView(out interface{ Write([]byte) (int, error) }) *view {
-	return &view{out: out, shown: map[[2]int]string{}}
+	return &view{out: out, shown: map[[2]int]string{}, asks: make(chan struct{}, 1)}
 }
 
 func (v *view) print(s string) {
@@ -198,6 +225,13 @@ func (v *view) line(format string, args ...any) {
 		v.print("\n")
 	}
 	v.print(fmt.Sprintf(format, args...) + "\n")
+}
+
+// say shows a text on lines of its own.
+func (v *view) say(text string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.line("%s", text)
 }
 
 // tail shows text while it is made.
@@ -268,6 +302,11 @@ func (v *view) event(r session.Record) {
 		v.line("  ← %s", cut(resultText(e), 120))
 	case session.LLMRetry:
 		v.line("  (%s: retry %d in %d ms)", e.Failure.Code, e.Retry, e.DelayMS)
+	case session.Feature:
+		select {
+		case v.asks <- struct{}{}:
+		default:
+		}
 	case session.TurnEnd:
 		if e.Reason.Kind != session.TurnCompleted {
 			v.line("  (turn %d: %s)", e.Turn, reasonText(e.Reason))

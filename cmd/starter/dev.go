@@ -56,10 +56,13 @@ func (a *app) chatCmd() *cobra.Command {
 		Use:   "chat [ID]",
 		Short: "Talk to an agent while it works",
 		Long: "Talks to agent ID, or to a new one. A line typed while the agent works steers it. Commands: /followup TEXT, /inject TEXT,\n" +
-			"/cancel, /state, /quit. Ctrl-C cancels the turn; twice leaves. If stdin is not a terminal, each line is a followup.",
-		Example: "  starter chat\n  starter chat my-agent\n  printf 'one\\ntwo\\n' | starter chat my-agent",
+			"/plan [TEXT|off], /cancel, /state, /quit. Ctrl-C cancels the turn; twice leaves. When the agent asks something, or a call\n" +
+			"waits for a decision, a line answers it. If stdin is not a terminal, each line is a followup; with --wait the next line is\n" +
+			"read when the agent has answered, or asks something: then it is the answer.",
+		Example: "  starter chat\n  starter chat my-agent\n  printf 'one\\ntwo\\n' | starter chat my-agent\n  printf 'ask me which one: a, b\\n2\\n' | starter chat --wait",
 		Args:    cobra.MaximumNArgs(1),
 	}
+	cmd.Flags().BoolVar(&a.oneByOne, "wait", false, "one line at a time; a line answers what the agent asks")
 	return a.onSite(cmd, func(ctx context.Context, s *site, args []string) error { return a.chatWith(ctx, s, first(args)) })
 }
 
@@ -78,6 +81,9 @@ func (a *app) chatWith(ctx context.Context, s *site, id string) error {
 	}
 	ctx, stop := s.guarded(ctx, a.queue, "what was sent was accepted and waits")
 	defer stop()
+	if a.oneByOne {
+		return because(ctx, a.converse(ctx, agent))
+	}
 	return because(ctx, a.pipe(ctx, agent))
 }
 
@@ -111,6 +117,7 @@ func (a *app) askCmd() *cobra.Command {
 		}
 		ctx, stop := s.guarded(ctx, a.queue, "the message was accepted and waits")
 		defer stop()
+		go a.tellWaits(ctx, agent)
 		answer, err := agent.Ask(ctx, args[0])
 		if err != nil {
 			return because(ctx, err)

@@ -151,7 +151,7 @@ func (a *app) showCmd() *cobra.Command {
 			if link := s.link(agent.ID()); link != "" {
 				text += "\nlink:     " + link
 			}
-			return a.print(shown{state, problems}, text)
+			return a.print(shown{state, problems}, text+waitsText(state))
 		}),
 	}
 }
@@ -219,20 +219,29 @@ func stateText(s signals.State) string {
 // sendCmd makes the commands that send a message.
 func (a *app) sendCmd(act, short, example string) *cobra.Command {
 	var m agents.Message
+	var turn int
 	cmd := &cobra.Command{
 		Use:     act + " ID TEXT",
 		Short:   short,
 		Long:    short + ". Prints the receipt; if no worker runs, the message is accepted all the same (exit code 4).",
 		Example: "  " + example,
 		Args:    cobra.ExactArgs(2),
-		RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, args []string) error {
-			m.Text = args[0]
-			return a.send(ctx, s, agent, act, m)
-		}),
 	}
+	cmd.RunE = a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, args []string) error {
+		m.Text = args[0]
+		if cmd.Flags().Changed("expected-turn") {
+			m.ExpectedTurn = &turn
+		}
+		return a.send(ctx, s, agent, act, m)
+	})
 	f := cmd.Flags()
 	f.StringVar(&m.ID, "id", "", "id of the message; made up if empty")
 	f.StringVar(&m.RequestID, "request-id", "", "the same request is applied once; made up if empty")
+	f.BoolVar(&m.OnlyIfIdle, "only-if-idle", false, "refuse the message if the agent is not idle")
+	f.IntVar(&turn, "expected-turn", 0, "refuse the message unless this turn is open, or was the last of an idle agent")
+	if act == signals.Followup {
+		f.StringVar(&m.Overlap, "overlap", "", "if the agent is busy: queue, steer, interrupt or reject (default queue)")
+	}
 	return cmd
 }
 
@@ -352,64 +361,4 @@ func (a *app) disposeCmd() *cobra.Command {
 			return a.print(map[string]bool{"disposed": true}, "disposed")
 		}),
 	}
-}
-
-func (a *app) inboxCmd() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "inbox ID",
-		Short:   "List and edit what is pending",
-		Example: "  starter inbox my-agent\n  starter inbox remove my-agent MESSAGE\n  starter inbox replace my-agent MESSAGE \"new text\"\n  starter inbox clear my-agent",
-		Args:    cobra.ExactArgs(1),
-		RunE:    a.withAgent(a.inboxList),
-	}
-	cmd.AddCommand(
-		&cobra.Command{Use: "list ID", Short: "List what is pending", Args: cobra.ExactArgs(1), RunE: a.withAgent(a.inboxList)},
-		&cobra.Command{Use: "remove ID MESSAGE", Short: "Discard a pending message", Args: cobra.ExactArgs(2),
-			RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, args []string) error {
-				return a.edited(ctx, s, func() (bool, error) { return agent.Remove(ctx, args[0]) })
-			})},
-		&cobra.Command{Use: "replace ID MESSAGE TEXT", Short: "Replace a pending message in place", Args: cobra.ExactArgs(3),
-			RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, args []string) error {
-				return a.edited(ctx, s, func() (bool, error) { return agent.Replace(ctx, args[0], agents.Text(args[1])) })
-			})},
-		&cobra.Command{Use: "clear ID", Short: "Discard all pending messages", Args: cobra.ExactArgs(1),
-			RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, _ []string) error {
-				return a.edited(ctx, s, func() (bool, error) { return true, agent.Clear(ctx) })
-			})},
-	)
-	return cmd
-}
-
-// edited runs an inbox edit and says whether the message was still pending.
-func (a *app) edited(ctx context.Context, s *site, edit func() (bool, error)) error {
-	if err := s.needWorker(ctx, a.queue, "nothing was changed"); err != nil {
-		return err
-	}
-	found, err := edit()
-	if err != nil {
-		return err
-	}
-	if !found {
-		return fail(exitRefused, errors.New("no such message is pending; nothing was changed"))
-	}
-	return a.print(map[string]bool{"found": true}, "done")
-}
-
-// inboxList reads the log and what Temporal keeps for a worker, so it works with no worker too.
-func (a *app) inboxList(ctx context.Context, s *site, agent *agents.Agent, _ []string) error {
-	pending, err := agent.Pending(ctx)
-	if err != nil {
-		return err
-	}
-	defer a.noteWithoutWorker(ctx, s)
-	for _, p := range pending {
-		text := fmt.Sprintf("%s  %s  %s", p.Target, p.Message.ID, cut(p.Message.Text(), 80))
-		if p.Untaken {
-			text += "  (no worker has taken it yet)"
-		}
-		if err := a.print(p, text); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -110,7 +110,11 @@ func (a *app) definitions(r route, blobs builtin.Blobs) ([]*plugin.Definition, e
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, builtin.ReadArtifact(blobs))
+	asks, err := builtin.AskUser(builtin.AskUserOptions{})
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, builtin.ReadArtifact(blobs), asks)
 	delegate, err := builtin.Delegate([]builtin.Kind{{Definition: helper, Description: "works on one task of its own with the same tools"}},
 		builtin.DelegateOptions{})
 	if err != nil {
@@ -133,6 +137,9 @@ func (a *app) definitions(r route, blobs builtin.Blobs) ([]*plugin.Definition, e
 	second.Name, second.Tools = helper, all
 	second.Sections = append(slices.Clone(main.Sections), plugin.Section{Name: "task", Order: 50,
 		Text: "Another agent gave you a task. Your last answer is all that it will read: let it be complete."})
+	if err := main.PlanFirst(); err != nil { // a helper's plan is its parent's
+		return nil, err
+	}
 	return []*plugin.Definition{main, &second, golden}, nil
 }
 

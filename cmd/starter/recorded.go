@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,7 @@ type recorded struct {
 	params, sections, metadata []string // NAME=VALUE
 	allow, deny                []string
 	queue                      string
+	clientTools                string // a file
 }
 
 func (r *recorded) flags(f *pflag.FlagSet) {
@@ -26,6 +28,7 @@ func (r *recorded) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&r.allow, "allow-tool", nil, "only these tools")
 	f.StringSliceVar(&r.deny, "deny-tool", nil, "not these tools")
 	f.StringVar(&r.queue, "activity-queue", "", "task queue of the agent's activities (default: its own)")
+	f.StringVar(&r.clientTools, "client-tools", "", "JSON file with a list of tools that programs of yours run: [{\"name\": …, \"description\": …, \"parameters\": {…}}]")
 	f.StringArrayVar(&r.metadata, "meta", nil, "metadata, NAME=VALUE; for people and programs, the model does not see it")
 }
 
@@ -94,6 +97,21 @@ func (r *recorded) toolsOf() *signals.ToolFilter {
 	return &signals.ToolFilter{Allow: r.allow, Deny: r.deny}
 }
 
+// clientToolsOf are the tools of the file; nil if there is none.
+func (r *recorded) clientToolsOf() (out []signals.ClientTool, err error) {
+	if r.clientTools == "" {
+		return nil, nil
+	}
+	raw, err := os.ReadFile(r.clientTools)
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	if err != nil {
+		return nil, fail(exitUsage, fmt.Errorf("--client-tools %s: %w", r.clientTools, err))
+	}
+	return out, nil
+}
+
 // create puts what was said into the options of a new agent.
 func (r *recorded) create(o *agents.CreateOptions) error {
 	params, err := r.paramsOf()
@@ -106,6 +124,9 @@ func (r *recorded) create(o *agents.CreateOptions) error {
 		}
 	}
 	if o.Sections, err = r.sectionsOf(); err != nil {
+		return err
+	}
+	if o.ClientTools, err = r.clientToolsOf(); err != nil {
 		return err
 	}
 	o.Tools, o.Queue = r.toolsOf(), r.queue
@@ -122,7 +143,7 @@ func (a *app) configureCmd() *cobra.Command {
 		Use:   "configure ID",
 		Short: "Change an agent's recorded data, from its next turn on",
 		Long: "Changes what an agent was created with. What is not named stays; --unset gives a field back to the definition:\n" +
-			"title, provider, model, effort, max-tokens, sections, tools, activity-queue, params, meta, params.NAME, meta.NAME.\nAn open turn goes on with what it began with.",
+			"title, provider, model, effort, max-tokens, sections, tools, client-tools, activity-queue, params, meta, params.NAME, meta.NAME.\nAn open turn goes on with what it began with.",
 		Example: "  starter configure my-agent --model gpt-5 --param repo=everturn\n  starter configure my-agent --deny-tool write_file --unset params.repo",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -183,6 +204,13 @@ func (r *recorded) change() (c signals.Configure, err error) {
 	if filter := r.toolsOf(); filter != nil {
 		c.Tools = signals.To(*filter)
 	}
+	tools, err := r.clientToolsOf()
+	if err != nil {
+		return c, err
+	}
+	if tools != nil {
+		c.ClientTools = signals.To(tools)
+	}
 	metadata, err := r.metadataOf()
 	if err != nil {
 		return c, err
@@ -218,6 +246,8 @@ func back(c *signals.Configure, name string) error {
 		c.Sections = signals.Back[[]signals.Section]()
 	case name == "tools":
 		c.Tools = signals.Back[signals.ToolFilter]()
+	case name == "client-tools":
+		c.ClientTools = signals.Back[[]signals.ClientTool]()
 	case name == "max-tokens":
 		c.MaxTokens = signals.Back[int]()
 	default:

@@ -20,6 +20,8 @@ var parts = map[string]func(*setup, *words) (payload, error){
 	"remove":         parseRemove,
 	"replace":        parseReplace,
 	"clear":          parseClear,
+	"promote":        parsePromote,
+	"reorder":        parseReorder,
 }
 
 func (s *setup) part(w *words) (payload, error) {
@@ -47,7 +49,7 @@ func parseBatch(s *setup, w *words) (act, error) {
 	return func(ctx context.Context, r *run) outcome {
 		b := signals.Batch{RequestID: uuid.NewString()}
 		for _, p := range all {
-			b.Acts = append(b.Acts, p.act)
+			b.Acts = append(b.Acts, r.since(p).act)
 		}
 		receipt, err := r.agent.Act(ctx, signals.BatchActs, b)
 		for i, inner := range receipt.Receipts {
@@ -67,6 +69,7 @@ func parseSignal(s *setup, w *words) (act, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, r *run) outcome {
+		p := r.since(p)
 		if direct && p.sent != nil {
 			r.inserts = append(r.inserts, p.sent.ID)
 		}
@@ -80,7 +83,7 @@ func parseSignal(s *setup, w *words) (act, error) {
 
 // signal sends a message the way programs do.
 func (r *run) signal(ctx context.Context, p payload) (err error) {
-	m := message(*p.sent)
+	m := p.message()
 	switch p.act.Act {
 	case signals.Followup:
 		_, err = r.agent.Followup(ctx, m)
@@ -104,6 +107,7 @@ func parseDirect(s *setup, w *words) (act, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, r *run) outcome {
+		p := r.since(p)
 		receipt, err := r.agent.Act(ctx, p.act.Act, p.body())
 		if p.sent != nil {
 			return r.sent(p.sent.ID, receipt, err)
@@ -145,6 +149,7 @@ func parseAgain(s *setup, w *words) (act, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, r *run) outcome {
+		p := r.since(p)
 		if receipt, err := r.agent.Act(ctx, p.act.Act, p.body()); err != nil {
 			return outcome{receipt: &receipt, err: err}
 		}

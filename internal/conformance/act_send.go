@@ -13,6 +13,7 @@ import (
 type payload struct {
 	act  signals.Act
 	sent *session.Message // the message it sends, if it sends one
+	seen bool             // an edit of the inbox as it was when it was looked at last
 }
 
 // body is the payload by itself.
@@ -26,12 +27,16 @@ func (p payload) body() any {
 		return *p.act.Remove
 	case p.act.Replace != nil:
 		return *p.act.Replace
+	case p.act.Promote != nil:
+		return *p.act.Promote
+	case p.act.Reorder != nil:
+		return *p.act.Reorder
 	default:
 		return *p.act.Clear
 	}
 }
 
-// sending reads `NAME [next-turn|next-step] [wake]`.
+// sending reads `NAME [next-turn|next-step] [wake] [queue|steer|interrupt|reject] [if-idle] [at-turn N]`.
 func sending(name string) func(*setup, *words) (act, error) {
 	return func(s *setup, w *words) (act, error) {
 		p, err := parseSend(name)(s, w)
@@ -39,11 +44,18 @@ func sending(name string) func(*setup, *words) (act, error) {
 			return nil, err
 		}
 		return func(ctx context.Context, r *run) outcome {
-			m, send := *p.sent, *p.act.Send
-			receipt, err := r.agent.Receipt(ctx, name, message(m), send.Target, send.Wakeup)
+			m, send := p.sent, *p.act.Send
+			receipt, err := r.agent.Receipt(ctx, name, p.message(), send.Target, send.Wakeup)
 			return r.sent(m.ID, receipt, err)
 		}, nil
 	}
+}
+
+// message is the message as programs send it, with what is to become of it if the agent is busy.
+func (p payload) message() agents.Message {
+	m := message(*p.sent)
+	m.Overlap, m.OnlyIfIdle, m.ExpectedTurn = p.act.Send.Overlap, p.act.Send.OnlyIfIdle, p.act.Send.ExpectedTurn
+	return m
 }
 
 // message is a message as programs send it.
@@ -77,6 +89,9 @@ func parseSend(name string) func(s *setup, w *words) (payload, error) {
 			}
 			send.Wakeup = w.take("wake")
 		}
+		if err := parseOverlap(w, &send); err != nil {
+			return payload{}, err
+		}
 		return payload{act: signals.Act{Act: name, Send: &send}, sent: &m}, nil
 	}
 }
@@ -96,7 +111,7 @@ func parseCancel(_ *setup, w *words) (payload, error) {
 
 func parseRemove(s *setup, w *words) (payload, error) {
 	who, err := w.bare("the name of a message")
-	return payload{act: signals.Act{Act: signals.InboxRemove, Remove: &signals.Remove{RequestID: uuid.NewString(), ID: s.message(who).ID}}}, err
+	return payload{seen: w.take("seen"), act: signals.Act{Act: signals.InboxRemove, Remove: &signals.Remove{RequestID: uuid.NewString(), ID: s.message(who).ID}}}, err
 }
 
 func parseReplace(s *setup, w *words) (payload, error) {
@@ -106,12 +121,12 @@ func parseReplace(s *setup, w *words) (payload, error) {
 	}
 	with, err := w.bare("the name of the other message")
 	m := s.message(with)
-	return payload{act: signals.Act{Act: signals.InboxReplace, Replace: &signals.Replace{RequestID: uuid.NewString(), ID: s.message(who).ID,
+	return payload{seen: w.take("seen"), act: signals.Act{Act: signals.InboxReplace, Replace: &signals.Replace{RequestID: uuid.NewString(), ID: s.message(who).ID,
 		With: signals.Send{ID: m.ID, Content: m.Content, Source: &m.Source}}}}, err
 }
 
-func parseClear(*setup, *words) (payload, error) {
-	return payload{act: signals.Act{Act: signals.InboxClear, Clear: &signals.Clear{RequestID: uuid.NewString()}}}, nil
+func parseClear(_ *setup, w *words) (payload, error) {
+	return payload{seen: w.take("seen"), act: signals.Act{Act: signals.InboxClear, Clear: &signals.Clear{RequestID: uuid.NewString()}}}, nil
 }
 
 // one makes an update of one act.
@@ -122,6 +137,7 @@ func one(parse func(*setup, *words) (payload, error)) func(*setup, *words) (act,
 			return nil, err
 		}
 		return func(ctx context.Context, r *run) outcome {
+			p := r.since(p)
 			receipt, err := r.agent.Act(ctx, p.act.Act, p.body())
 			return outcome{receipt: &receipt, err: err}
 		}, nil

@@ -13,7 +13,7 @@ import (
 const bookTime = 1764500000000
 
 // written takes an entry apart: what it is, its numbers, its words and the nodes that it replaces.
-var written = regexp.MustCompile(`^([A-Z]+[-+x]?)([0-9.]*)(!?∅?)(?:\((.*)\))?(?:~(\d+)-(\d+))?$`)
+var written = regexp.MustCompile(`^([A-Z]+[-+xm]?)([0-9.]*)(!?∅?)(?:\((.*)\))?(?:~(\d+)-(\d+))?$`)
 
 // An entry of a trace that is to be written.
 type entry struct {
@@ -121,6 +121,8 @@ func (b *book) event(s *setup, e entry) (session.Event, error) {
 	switch e.kind {
 	case "IS+", "IS-", "ISx":
 		return b.splice(s, e)
+	case "ISm":
+		return b.move(s, e)
 	case "TS":
 		return session.TurnStart{Turn: turn}, nil
 	case "SS":
@@ -200,6 +202,19 @@ func turnEnd(turn int, words string) (session.Event, error) {
 		out.Reason.Error = &session.TurnError{Code: rest, Message: "it failed"}
 	}
 	return out, nil
+}
+
+// move writes ISm(list@0:b,a).
+func (b *book) move(s *setup, e entry) (session.Event, error) {
+	at, rest, _ := strings.Cut(e.words, ":")
+	list, start, _ := strings.Cut(at, "@")
+	out := session.InboxMoved{Target: list}
+	for name := range strings.SplitSeq(rest, ",") {
+		out.IDs = append(out.IDs, s.message(name).ID)
+	}
+	var err error
+	out.Start, err = strconv.Atoi(start)
+	return out, err
 }
 
 // splice writes IS+(list:a,b), IS-(list:n) or ISx(list:n).

@@ -68,5 +68,5 @@ func TestAWrongFamilyFails(t *testing.T) {
 		})
 	}
 	_, err := Parse("f.txt", "# C-900  x\n> clock back\n  nothing\n")
-	require.ErrorContains(t, err, "want `clock stop` or `clock go`")
+	require.ErrorContains(t, err, "want `clock stop`, `clock go` or")
 }

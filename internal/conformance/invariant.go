@@ -93,6 +93,8 @@ func (r *run) checkMessages(records []session.Record, inbox session.Inbox) error
 		switch e := rec.Event.(type) {
 		case session.InboxSpliced:
 			f.splice(e)
+		case session.InboxMoved:
+			f.move(e)
 		case session.UserMessage:
 			f.enter(e.ID)
 		}
@@ -141,6 +143,13 @@ func (f *fates) splice(e session.InboxSpliced) {
 		f.inserted[m.ID]++
 	}
 	if err := f.inbox.Apply(e); err != nil && f.err == nil {
+		f.err = err
+	}
+}
+
+// move changes the order; every message stays what it is.
+func (f *fates) move(e session.InboxMoved) {
+	if err := f.inbox.ApplyMove(e); err != nil && f.err == nil {
 		f.err = err
 	}
 }

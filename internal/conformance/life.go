@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/signals"
@@ -24,6 +25,7 @@ type power interface {
 	stopWorker() error
 	startWorker(ctx context.Context) error
 	stopClock(stop bool) error
+	passTime(ctx context.Context, d time.Duration) error // what is due happens; a server's time is the wall's
 }
 
 // A person is one agent of a scenario: what is known of it while another one is looked at.
@@ -187,6 +189,7 @@ func (r *run) deliver(ctx context.Context, o agents.CreateOptions) birth {
 	if o.ID = r.id; o.Definition == "" {
 		o.Definition = definitionName
 	}
+	o.ClientTools = r.clientTools
 	a, err := r.site.client.Create(short, o)
 	if err != nil {
 		return birth{err: err}

@@ -99,6 +99,8 @@ func inWords(n plugin.Notice) string {
 		return fmt.Sprintf("inserted(%s)", s.ID)
 	case stream.NoticeClaimed:
 		return fmt.Sprintf("claimed(%s,%d)", s.ID, s.Turn)
+	case stream.NoticeMoved:
+		return fmt.Sprintf("moved(%s)", s.ID)
 	case stream.NoticeDiscarded:
 		return fmt.Sprintf("discarded(%s)", s.ID)
 	case stream.NoticeDropped:

@@ -35,6 +35,7 @@ type run struct {
 	closed    bool   // the scenario ended the agent
 	attempted string // id of an agent that was to be created
 	seen      int    // records that were looked at
+	revision  int64  // of the inbox, when it was looked at
 	waiters   map[string]chan error
 	inserts   []string // ids of messages that were accepted
 

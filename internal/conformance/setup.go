@@ -11,6 +11,7 @@ import (
 	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/llm/scripted"
 	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
 )
 
 // A setup is what the lines in front of a scenario's first act say.
@@ -33,6 +34,8 @@ type setup struct {
 	pipeline pipeline
 	stops    []stopSpec
 	tasks    []taskSpec
+
+	clientTools []signals.ClientTool // with which its agents are created
 
 	kids   map[string]bool // agents that tools and hooks start
 	holds  map[string]bool // of gates, tools, points and the store
@@ -91,6 +94,7 @@ var settings = map[string]func(s *setup, args []string, value string) error{
 	"max-result": func(s *setup, _ []string, value string) error {
 		return json.Unmarshal([]byte(value), &s.pipeline.maxResult)
 	},
+	"client-tools":  func(s *setup, _ []string, value string) error { return json.Unmarshal([]byte(value), &s.clientTools) },
 	"window":        func(s *setup, _ []string, value string) error { return json.Unmarshal([]byte(value), &s.window) },
 	"retry":         (*setup).policy,
 	"created":       birthHook("created"),

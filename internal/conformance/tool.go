@@ -19,12 +19,12 @@ type toolSpec struct {
 	classifier string // parallel, exclusive, refusing or failing
 	effect     tools.Effect
 	whole      bool // its results are never projected
-	asks       bool // a person must let each call run
+	approved   bool // a person must let each call run
 	takes      json.RawMessage
 	deeds      []deed
 }
 
-// tool reads `tool NAME: [parallel|exclusive] [once|pure|keyed] [asks] [takes SCHEMA], deeds`. A deed without a comma
+// tool reads `tool NAME: [parallel|exclusive] [once|pure|keyed] [approved] [takes SCHEMA], deeds`. A deed without a comma
 // before it is fine after the traits.
 func (s *setup) tool(args []string, value string) (err error) {
 	if len(args) != 1 {
@@ -53,8 +53,8 @@ func (t *toolSpec) trait(w *words) bool {
 		t.classifier = word
 	case "whole":
 		t.whole = true
-	case "asks":
-		t.asks = true
+	case "approved":
+		t.approved = true
 	case "once", "pure", "keyed":
 		t.effect = tools.Effect(word)
 	default:
@@ -75,7 +75,7 @@ func (w *world) tool(spec *toolSpec) *tools.Tool {
 			defer w.bodies.end(call.ID)
 			return w.body(ctx, call.ID, spec.deeds, args)
 		}}
-	if spec.asks {
+	if spec.approved {
 		t.NeedsApproval = "it is declared"
 	}
 	if spec.takes != nil {
@@ -124,6 +124,8 @@ func (w *world) bodyDeed(out *tools.Result, d deed, args json.RawMessage) error 
 		out.Contexts = append(out.Contexts, w.message(d.args[0]))
 	case "concludes":
 		out.ConcludesTurn = true
+	case "approved":
+		return ask(out, d)
 	case "delegate":
 		child := w.child(d)
 		out.Delegate = &child

@@ -53,7 +53,7 @@ func runs(entries []string) []stretch {
 	return out
 }
 
-var notation = regexp.MustCompile(`^(IS[-+xr]\(.+\)|TS\d+|SS\d+\.\d+|SYS∅?~?|UM\(.+\)~?|RH\([a-z]+(,series)?\)|RC|CH(×\d+)?|AM!?∅?|AA|` +
+var notation = regexp.MustCompile(`^(IS[-+xrm]\(.+\)|TS\d+|SS\d+\.\d+|SYS∅?~?|UM\(.+\)~?|RH\([a-z]+(,series)?\)|RC|CH(×\d+)?|AM!?∅?|AA|` +
 	`TC\(.+\)|TR!?\(.+\)~?|SE|TE\(.+\)|ES|LRS?\(\d+\)|CR\(.+\)|[a-z]+(/[a-z-]+)+)$`)
 
 // isTrace reports whether a line is a trace: its entries begin with two capitals, or are the type of an event.

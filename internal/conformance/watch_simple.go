@@ -131,6 +131,7 @@ func parseInbox(args []string, rest string) (*watch, error) {
 	}
 	return named("inbox", want, func(ctx context.Context, r *run) (string, error) {
 		s, err := r.state(ctx)
+		r.revision = s.Revision
 		return inboxWords(s.Inbox), err
 	})
 }

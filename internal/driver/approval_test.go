@@ -12,8 +12,8 @@ import (
 	"github.com/everturn/everturn/session"
 )
 
-// asked is a call that waits for a person, bound to digest d1.
-const asked = opened + `
+// decidable is a call that waits for a person, bound to digest d1.
+const decidable = opened + `
 	step calls c1? => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1)
 	gate c1 ask deadline=60000 digest=d1 => approval/asked
 `
@@ -29,7 +29,7 @@ const askedTwice = opened + `
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	runScripts(t, []script{
-		{"bound to the digest", asked + `
+		{"bound to the digest", decidable + `
 			grant 1.1.c1 digest=d2
 			receipt refused STALE
 			deny 1.1.c1 digest=d2
@@ -39,7 +39,7 @@ func TestDecisions(t *testing.T) {
 			receipt done
 			calls running
 		`},
-		{"the same request twice, and another person's", asked + `
+		{"the same request twice, and another person's", decidable + `
 			grant 1.1.c1 req=r => approval/decided
 			receipt done
 			grant 1.1.c1 req=r
@@ -48,18 +48,18 @@ func TestDecisions(t *testing.T) {
 			receipt refused UNKNOWN_CALL
 			calls running
 		`},
-		{"late: it has expired, and does not run", asked + `
+		{"late: it has expired, and does not run", decidable + `
 			timer approval => approval/decided TR!(c1) SE
 			grant 1.1.c1 digest=d1
 			receipt refused UNKNOWN_CALL
 			open step+owed
 		`},
-		{"late: it was cancelled", asked + `
+		{"late: it was cancelled", decidable + `
 			cancel => CR(user) approval/decided TR!(c1,ABORTED_BEFORE_DISPATCH) SE TE(aborted user)
 			grant 1.1.c1 digest=d1
 			receipt refused UNKNOWN_CALL
 		`},
-		{"of an earlier turn, though the call has the same id", asked + `
+		{"of an earlier turn, though the call has the same id", decidable + `
 			deny 1.1.c1 => approval/decided TR!(c1) SE
 			step ok => SS1.2 CH×1 AM SE TE(completed)
 			followup b => IS+(next-turn:b) TS2 IS-(next-turn:1)
@@ -71,7 +71,7 @@ func TestDecisions(t *testing.T) {
 			grant 2.1.c1 digest=d1 => approval/decided
 			calls running
 		`},
-		{"a denial gives nothing more", asked + `
+		{"a denial gives nothing more", decidable + `
 			deny 1.1.c1 edit={"k":2}
 			receipt refused INVALID
 			deny 1.1.c1 remember
@@ -122,7 +122,7 @@ func TestChangedArguments(t *testing.T) {
 			receipt refused BUSY
 			check c1 allow digest=d2 => approval/decided
 		`},
-		{"the same request comes meanwhile, and after", asked + `
+		{"the same request comes meanwhile, and after", decidable + `
 			grant 1.1.c1 req=r edit={"k":2}
 			grant 1.1.c1 req=r edit={"k":2}
 			receipt refused BUSY
@@ -136,7 +136,6 @@ func TestChangedArguments(t *testing.T) {
 		`},
 		{"it expires first, and does not run", checking + `
 			timer approval => approval/decided
-			stopped check:c1
 			calls posting
 			post c1 ok => TR(c1) SE
 		`},
@@ -149,7 +148,7 @@ func TestChangedArguments(t *testing.T) {
 			policy always => approval/policy approval/decided
 			calls running
 		`},
-		{"not in a batch", asked + `
+		{"not in a batch", decidable + `
 			batch grant 1.1.c1 edit={"k":2}; clear
 			receipt done [refused INVALID] [done]
 			calls asking
@@ -254,7 +253,7 @@ func TestPolicies(t *testing.T) {
 			step calls c1? => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1)
 			gate c1 deny => TR!(c1) SE
 		`},
-		{"what nobody knows changes nothing", asked + `
+		{"what nobody knows changes nothing", decidable + `
 			policy sometimes
 			receipt refused INVALID
 			policy never revoke=rule-7
@@ -267,7 +266,7 @@ func TestPolicies(t *testing.T) {
 			receipt duplicate
 			rules ask
 		`},
-		{"a rollover while a person is asked keeps the policy", asked + `
+		{"a rollover while a person is asked keeps the policy", decidable + `
 			policy allow=other => approval/policy
 			roll
 			resume
@@ -275,7 +274,7 @@ func TestPolicies(t *testing.T) {
 			policy always => approval/policy approval/decided
 			calls running
 		`},
-		{"in a batch", asked + `
+		{"in a batch", decidable + `
 			batch policy allow=other; policy never => approval/policy approval/policy approval/decided TR!(c1) SE
 			receipt done [done] [done]
 			rules never rule-1:other
@@ -373,7 +372,7 @@ func TestAnAgentRemembersOnlySoMuch(t *testing.T) {
 // What the log says of approvals.
 func TestWhatIsLoggedOfADecision(t *testing.T) {
 	t.Parallel()
-	w := runScript(t, asked+`
+	w := runScript(t, decidable+`
 		grant 1.1.c1 edit={"k":2}
 		check c1 allow digest=d2 => approval/decided
 		tool c1 ok => TR(c1) SE

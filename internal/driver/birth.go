@@ -39,7 +39,7 @@ func (d *Driver) inherit(from *work.Inherited) {
 		}
 		return out
 	}
-	s.NextTurn, s.NextStep, s.Policy = take(from.NextTurn), take(from.NextStep), from.Policy
+	s.NextTurn, s.NextStep, s.Policy, s.Plan = take(from.NextTurn), take(from.NextStep), from.Policy, from.Plan
 }
 
 // source says how this incarnation began. See spec §6.1.6.

@@ -93,24 +93,34 @@ func (d *Driver) mayRun(i int) bool {
 			return false
 		}
 	}
-	flying := d.count(CallRunning, CallDelegated, CallPosting)
+	flying := d.flying()
 	if !c.Parallel {
 		return flying == 0
 	}
 	return flying < d.maxParallel()
 }
 
-// mayAsk reports whether the pre stage of call i may run now. A call that waits for a person frees its slot, so that
-// later gates run while it waits. See architecture D21.
+// flying counts the calls whose body runs, or has handed them to somebody else, or whose outcome is judged.
+func (d *Driver) flying() int {
+	n := d.count(CallPosting)
+	for _, c := range d.state.Calls {
+		if c.flies() {
+			n++
+		}
+	}
+	return n
+}
+
+// mayAsk reports whether the pre stage of call i may run now. A call that waits for a decision frees its slot, so that
+// later gates run while it waits; one whose body asked keeps it. See architecture D21.
 func (d *Driver) mayAsk(i int) bool {
 	c := d.state.Calls[i]
 	for _, before := range d.state.Calls[:i] {
-		waits := before.State == CallAsking || before.State == CallChecking
-		if !before.over() && !waits && (!c.Parallel || !before.Parallel) {
+		if !before.over() && !before.undecided() && (!c.Parallel || !before.Parallel) {
 			return false
 		}
 	}
-	return !c.Parallel || d.count(CallGating, CallCleared, CallRunning, CallDelegated, CallPosting) < d.maxParallel()
+	return !c.Parallel || d.count(CallGating, CallCleared)+d.flying() < d.maxParallel()
 }
 
 // over reports whether a call holds up no other: its body will not run any more, and its post stage does not run now.
@@ -153,7 +163,7 @@ func (d *Driver) settleCall(c *Call, why Lost) {
 
 func (d *Driver) toolIn(c *Call, mode string) work.ToolIn {
 	s := d.state
-	in := work.ToolIn{ID: c.Effect, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: s.Step, Call: c.Call, Key: d.key(c, c.Epoch), Approved: c.Approved}
+	in := work.ToolIn{ID: c.Effect, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: s.Step, Call: c.Call, Key: d.key(c, c.Epoch), Approved: c.Approved, Plan: s.Plan}
 	for _, epoch := range s.Abandoned {
 		if epoch != c.Epoch {
 			in.Before = append(in.Before, d.key(c, epoch))
@@ -281,7 +291,7 @@ func (d *Driver) onToolLost(in ToolLost) {
 	if c == nil {
 		return
 	}
-	if c.State == CallChecking { // nothing was done yet
+	if c.State == CallChecking { // whoever answered is told, whatever the reason
 		d.uncheckedAnswer(c, in.Message)
 		return
 	}

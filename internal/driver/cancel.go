@@ -47,7 +47,7 @@ func (d *Driver) cancel(in CancelAsked) {
 	cause := session.Cause{Kind: in.Cause.Kind, Reason: clip(in.Cause.Reason)}
 	d.log(session.CancelRequested{Cause: cause, KeepInbox: in.KeepInbox, Via: in.Via, By: clip(in.By), Text: clip(in.Text)})
 	if !in.KeepInbox {
-		d.clear()
+		d.clear(session.Cancelled)
 		s.Latch = false
 	}
 	if s.Cancelled == nil {

@@ -201,10 +201,13 @@ func checkCalls(s *State) error {
 // checkSchedule: one gate and one post stage at a time, the latter in its turn; an exclusive call runs alone; a cancelled
 // turn asks nobody and starts nothing; something is awaited. See spec §4.8.4, §4.8.5.
 func checkSchedule(s *State) error {
-	n := make(map[CallState]int)
+	n, flying := make(map[CallState]int), 0
 	settled, alone := true, false
 	for _, c := range s.Calls {
 		n[c.State]++
+		if c.flies() {
+			flying++
+		}
 		if c.State == CallPosting && !settled || c.flies() && !c.Parallel && alone {
 			return fmt.Errorf("call %q is %s before its turn", c.ID, c.State)
 		}
@@ -214,14 +217,22 @@ func checkSchedule(s *State) error {
 	exclusive := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.flies() && !c.Parallel })
 	return first(
 		law(n[CallGating] <= 1 && n[CallPosting] <= 1, "%d gates and %d post stages run", n[CallGating], n[CallPosting]),
-		law(implies(exclusive, n[CallRunning]+n[CallDelegated]+n[CallPosting] == 1), "an exclusive call does not run alone"),
+		law(implies(exclusive, flying+n[CallPosting] == 1), "an exclusive call does not run alone"),
 		law(implies(s.Cancelled != nil || s.Defect != nil, n[CallAsking]+n[CallChecking]+n[CallCleared]+n[CallDelegated] == 0), "no call may start, but one waits"),
 		law(implies(s.Defect != nil, s.busyCalls() > 0), "a defect, and nothing is done about it"),
 		law(implies(s.Phase == Tools, s.busyCalls() > 0 || n[CallAsking]+n[CallDelegated] > 0), "no call runs or waits for somebody"))
 }
 
-// flies reports whether the body runs, here or as a child agent.
-func (c Call) flies() bool { return c.State == CallRunning || c.State == CallDelegated }
+// flies reports whether the body runs, or has handed the call to a child agent or to somebody outside.
+func (c Call) flies() bool {
+	return c.State == CallRunning || c.State == CallDelegated || c.waits() && !c.undecided()
+}
+
+// waits reports whether somebody outside is waited for.
+func (c Call) waits() bool { return c.State == CallAsking || c.State == CallChecking }
+
+// undecided reports whether a person decides about the call before its body runs.
+func (c Call) undecided() bool { return c.waits() && c.Ask != nil && c.Ask.Kind == "" }
 
 // checkChildren: a call that is delegated has exactly one child, which somebody would notice the end of. See
 // architecture A3.13.
@@ -302,16 +313,14 @@ func (s *State) busyCalls() int {
 
 func checkCall(c Call) error {
 	busy := c.State == CallGating || c.State == CallChecking || c.State == CallRunning || c.State == CallPosting
-	waits := c.State == CallAsking || c.State == CallChecking
-	decision := waits && c.Ask != nil && c.Ask.Kind == ""
 	settled := c.State == CallExecuted || c.State == CallPosting || c.State == CallFinished
 	return first(
 		law((c.Effect != "") == busy, "effect %q", c.Effect),
 		law((c.Out != nil) == settled, "outcome %v", c.Out),
-		law((c.Ask != nil) == waits, "waits for %v", c.Ask),
+		law((c.Ask != nil) == c.waits(), "waits for %v", c.Ask),
 		law(c.Ask == nil || (c.Ask.Timer != "") == (c.Ask.DueMS > 0), "nothing counts the time of %v", c.Ask),
 		law(c.Ask == nil || (c.Ask.Checking != nil) == (c.State == CallChecking), "checks %v", c.Ask),
-		law(implies(c.State == CallGating || decision || c.State == CallCleared, c.Gated), "it has no gate"),
+		law(implies(c.State == CallGating || c.undecided() || c.State == CallCleared, c.Gated), "it has no gate"),
 		law(implies(c.State == CallExecuted || c.State == CallPosting, c.Posted), "it has no post stage"),
 		law(implies(c.Settle, c.State == CallRunning), "settled while it does not run"),
 		law(c.Seq >= 0, "its tool/call has no seq"))

@@ -56,7 +56,7 @@ func (c *Call) awaited() string {
 // asking is the call that waits as which says.
 func (d *Driver) asking(which func(*Wait) bool) *Call {
 	for i := range d.state.Calls {
-		if c := &d.state.Calls[i]; (c.State == CallAsking || c.State == CallChecking) && which(c.Ask) {
+		if c := &d.state.Calls[i]; c.waits() && which(c.Ask) {
 			return c
 		}
 	}
@@ -73,12 +73,13 @@ func (d *Driver) stopWaiting(c *Call) {
 		return
 	}
 	d.effect(CancelEffect{ID: c.Effect})
-	d.replyLate(c.Ask.Checking.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall,
+	d.tell(c.Ask.Checking.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall,
 		Message: fmt.Sprintf("%.80q waits no longer: it was ended while the answer was being checked", c.Ask.ID)})
 	c.Effect, c.Ask.Checking = "", nil
 }
 
-// onAnswered takes answers, or the result of a program. What waits for nothing of the kind changes nothing. See architecture A3.7.
+// onAnswered takes answers, or the result of a program. What waits for nothing of the kind changes nothing. See
+// architecture A3.7.
 func (d *Driver) onAnswered(in Answered) {
 	if d.seen(in.Ref, in.Request, in.ID) || d.closed(in.Ref, in.ID) {
 		return
@@ -99,12 +100,11 @@ func (d *Driver) onAnswered(in Answered) {
 	}
 }
 
-// check lets a worker look at what was said, since it knows the tool; nothing is decided before. A batch does not wait for
-// that.
+// check lets a worker look at what was said, since it knows the tool; nothing is decided before. The acts of a batch are
+// decided at once, so that none of them can be checked.
 func (d *Driver) check(c *Call, by Checking, said work.Said) {
 	if d.replies > 0 {
-		d.reply(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedInvalid,
-			Message: "a worker checks this before it counts: send it by itself, and not in a batch"})
+		d.reply("", Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedInvalid, Message: "what is checked by a worker cannot be part of a batch: send it alone"})
 		return
 	}
 	by.Said = said
@@ -120,7 +120,7 @@ func (d *Driver) onChecked(c *Call, out work.ToolOut) {
 	by := *c.Ask.Checking
 	c.State, c.Ask.Checking = CallAsking, nil
 	if d.stopped() { // by what a gate asked for meanwhile
-		d.replyLate(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall, Message: "the call was ended while the answer was being checked"})
+		d.tell(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall, Message: "the call was ended while the answer was being checked"})
 		d.abandonWait(c, d.unstarted())
 		return
 	}
@@ -128,11 +128,11 @@ func (d *Driver) onChecked(c *Call, out work.ToolOut) {
 		out.Verdict, out.Reason = work.Deny, "nobody said what the decision is about" // it must not run with the arguments of before
 	}
 	if out.Verdict != work.Allow {
-		d.replyLate(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedInvalid, Message: clip(out.Reason)})
+		d.tell(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedInvalid, Message: clip(out.Reason)})
 		return
 	}
 	d.remember(by.Request)
-	d.replyLate(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Done})
+	d.tell(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Done})
 	if by.Said.Kind == work.WaitApproval {
 		c.Ask.Digest = out.Digest
 		d.settle(c, verdict{outcome: granted, by: by.By, reason: by.Reason, arguments: by.Said.Arguments})
@@ -199,22 +199,17 @@ func noAnswer(c *Call) work.ToolOut {
 // abandonWait ends a wait because no call may go on any more; out is what the call comes to if nobody had decided whether
 // it may run.
 func (d *Driver) abandonWait(c *Call, out work.ToolOut) {
-	switch c.Ask.Kind {
-	case "":
+	switch {
+	case c.Ask.Kind == "":
 		d.decided(c, verdict{outcome: cancelled})
-	case work.WaitClient:
-		d.unanswered(c, cancelled)
+		d.finish(c, out)
+		return
+	case d.state.Cancelled != nil:
 		out = afterCancel(work.ToolOut{})
-		if d.state.Cancelled == nil {
-			out = unknownOutcome()
-		}
-	default:
-		d.unanswered(c, cancelled)
-		out = afterCancel(work.ToolOut{})
-		if d.state.Cancelled == nil {
-			out = noAnswer(c)
-		}
+	case c.Ask.Kind == work.WaitClient: // its program may have begun
+		out = unknownOutcome()
 	}
+	d.unanswered(c, cancelled)
 	d.finish(c, out)
 }
 

@@ -15,6 +15,7 @@ type Driver struct {
 	effects []Effect
 	replies int // open acts of a batch: receipts are collected instead of sent
 	batch   []Receipt
+	last    []string // messages that were given up last, by this input
 }
 
 // New makes the driver of an agent that is about to be born; carry out the returned effects first. in says how: its
@@ -36,7 +37,7 @@ func (d *Driver) State() *State { return d.state }
 
 // Handle takes one input at nowMS (Unix ms) and returns what was logged and what must be carried out.
 func (d *Driver) Handle(nowMS int64, in Input) ([]session.Record, []Effect) {
-	d.now = nowMS
+	d.now, d.last = nowMS, nil
 	rolling := d.state.Rolling
 	d.state.Rolling = false // the phase says again whether now is a good moment
 	d.apply(in)
@@ -63,6 +64,10 @@ func (d *Driver) apply(in Input) {
 		d.onReplaced(in)
 	case Cleared: // §3.3
 		d.onCleared(in)
+	case Promoted:
+		d.onPromoted(in)
+	case Reordered:
+		d.onReordered(in)
 	case CancelAsked: // §3.4, §5
 		d.onCancel(in)
 	case DisposeAsked: // §6.3
@@ -91,6 +96,8 @@ func (d *Driver) apply(in Input) {
 		d.onAnswered(in)
 	case PolicyAsked:
 		d.onPolicy(in)
+	case PlanAsked:
+		d.onPlan(in)
 	case MaintainAsked: // §3.6
 		d.onMaintainAsked(in)
 	case MaintainDone:
@@ -176,16 +183,16 @@ func (d *Driver) effectID(kind string) string {
 
 // reply answers a caller; inside a batch the receipt joins the batch's own.
 func (d *Driver) reply(ref string, r Receipt) {
-	r.Revision = d.state.Revision
 	if d.replies > 0 {
+		r.Revision = d.state.Revision
 		d.batch = append(d.batch, r)
 		return
 	}
-	d.replyLate(ref, r)
+	d.tell(ref, r)
 }
 
-// replyLate answers a caller whose own input is over, whatever the one at hand is.
-func (d *Driver) replyLate(ref string, r Receipt) {
+// tell answers a caller who asked before: not what is applied now.
+func (d *Driver) tell(ref string, r Receipt) {
 	r.Revision = d.state.Revision
 	if r.Disposition == Refused && ref == "" {
 		d.notify("agent/refused", r)
@@ -240,7 +247,7 @@ func (d *Driver) onBatch(in Batch) {
 // isAct reports whether an input is something a caller asks for, and not an answer or another batch.
 func isAct(in Input) bool {
 	switch in.(type) {
-	case Sent, Removed, Replaced, Cleared, CancelAsked, DisposeAsked, Decided, Answered, PolicyAsked:
+	case Sent, Removed, Replaced, Cleared, Promoted, Reordered, CancelAsked, DisposeAsked, Decided, Answered, PolicyAsked, PlanAsked:
 		return true
 	default:
 		return false

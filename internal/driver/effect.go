@@ -114,7 +114,7 @@ type Receipt struct {
 	Disposition Disposition `json:"disposition"`
 	Revision    int64       `json:"revision"` // of the inbox
 	Seq         *int64      `json:"seq,omitempty"`
-	Found       *bool       `json:"found,omitempty"` // remove, replace: it was still pending
+	Found       *bool       `json:"found,omitempty"` // remove, replace, promote: it was still pending
 	Code        string      `json:"code,omitempty"`  // refused
 	Message     string      `json:"message,omitempty"`
 	Receipts    []Receipt   `json:"receipts,omitempty"` // batch
@@ -145,10 +145,12 @@ const (
 	RefusedClosed      = "CLOSED"
 	RefusedTooLarge    = "TOO_LARGE"
 	RefusedStore       = "STORE"
-	RefusedBusy        = "BUSY"         // maintain: there is active work
-	RefusedUnknownTask = "UNKNOWN_TASK" // maintain
-	RefusedUnknownCall = "UNKNOWN_CALL" // approve, deny, answer, result: nothing of that id waits for it
-	RefusedStale       = "STALE"        // approve, deny: about other arguments than those that wait
+	RefusedBusy        = "BUSY"           // maintain, a message that is not to overlap: there is active work; approve, answer: somebody was quicker
+	RefusedUnknownTask = "UNKNOWN_TASK"   // maintain
+	RefusedCondition   = "PRECONDITION"   // of a message: the agent is not idle, or at another turn
+	RefusedRevision    = "STALE_REVISION" // of an edit: the inbox is not any more what the caller saw
+	RefusedUnknownCall = "UNKNOWN_CALL"   // approve, deny, answer, result: nothing of that id waits for it
+	RefusedStale       = "STALE"          // approve, deny: about other arguments than those that wait
 )
 
 // Notify tells listeners; a hint that costs nothing. What was logged is told as session/event, among the other

@@ -23,13 +23,24 @@ func (d *Driver) onSent(in Sent) {
 	if d.seen(in.Ref, in.Request, in.Message.ID) {
 		return
 	}
-	if code, why := d.refusal(in.Target, in.Message, in.Bytes, Pending{}); code != "" {
+	code, why := d.unmet(in)
+	if code == "" {
+		code, why = d.refusal(in.Target, in.Message, in.Bytes, Pending{})
+	}
+	if code != "" {
 		d.reply(in.Ref, Receipt{ID: in.Message.ID, Disposition: Refused, Code: code, Message: why})
 		return
 	}
 	d.remember(in.Request)
+	place := 0
+	if in.Interrupt {
+		d.interrupt(in.Message.ID)
+	}
 	target := d.redirect(in.Target, in.Wakeup)
-	seq := d.insert(target, in.Message, in.Bytes)
+	if !in.Interrupt {
+		place = len(*d.list(target))
+	}
+	seq := d.insertAt(target, place, in.Message, in.Bytes)
 	receipt := Receipt{ID: in.Message.ID, Disposition: d.wake(target, in.Wakeup)}
 	if seq >= 0 {
 		receipt.Seq = &seq
@@ -108,9 +119,13 @@ func (d *Driver) list(target string) *[]Pending {
 
 // insert appends a message to a list's tail and returns the event's seq, or -1 if it is not known yet.
 func (d *Driver) insert(target string, m session.Message, bytes int) int64 {
+	return d.insertAt(target, len(*d.list(target)), m, bytes)
+}
+
+func (d *Driver) insertAt(target string, place int, m session.Message, bytes int) int64 {
 	list := d.list(target)
-	seq := d.log(session.InboxSpliced{Target: target, Start: len(*list), Inserted: []session.Message{m}})
-	*list = append(*list, Pending{ID: m.ID, Bytes: bytes})
+	seq := d.log(session.InboxSpliced{Target: target, Start: place, Inserted: []session.Message{m}})
+	*list = slices.Insert(*list, place, Pending{ID: m.ID, Bytes: bytes})
 	d.state.PendingBytes += bytes
 	d.state.Revision++
 	d.notify("agent/inbox/inserted", note{ID: m.ID, Target: target})
@@ -142,7 +157,7 @@ func (d *Driver) isPending(id string) bool {
 
 // onRemoved discards one pending message. See spec §3.3.
 func (d *Driver) onRemoved(in Removed) {
-	if d.seen(in.Ref, in.Request, in.ID) || d.closed(in.Ref, in.ID) {
+	if d.seen(in.Ref, in.Request, in.ID) || d.closed(in.Ref, in.ID) || d.stale(in.Ref, in.ID, in.Revision) {
 		return
 	}
 	d.remember(in.Request)
@@ -150,14 +165,14 @@ func (d *Driver) onRemoved(in Removed) {
 	if found {
 		d.log(session.InboxSpliced{Target: target, Start: i, RemovedCount: 1, Inserted: []session.Message{}, Outcome: session.OutcomeCanceled})
 		d.cut(target, i, 1)
-		d.discarded(in.ID)
+		d.discarded(in.ID, session.Removed)
 	}
 	d.reply(in.Ref, Receipt{ID: in.ID, Disposition: Done, Found: &found})
 }
 
 // onReplaced puts another message in a pending one's place. See spec §3.3.
 func (d *Driver) onReplaced(in Replaced) {
-	if d.seen(in.Ref, in.Request, in.ID) || d.closed(in.Ref, in.ID) {
+	if d.seen(in.Ref, in.Request, in.ID) || d.closed(in.Ref, in.ID) || d.stale(in.Ref, in.ID, in.Revision) {
 		return
 	}
 	target, i, found := d.find(in.ID)
@@ -175,7 +190,7 @@ func (d *Driver) onReplaced(in Replaced) {
 		d.state.PendingBytes += in.Bytes - p.Bytes
 		*p = Pending{ID: in.Message.ID, Bytes: in.Bytes}
 		d.state.Revision++
-		d.discarded(in.ID)
+		d.discarded(in.ID, session.Replaced+" "+in.Message.ID)
 		d.notify("agent/inbox/inserted", note{ID: in.Message.ID, Target: target})
 	}
 	d.reply(in.Ref, Receipt{ID: in.ID, Disposition: Done, Found: &found})
@@ -183,16 +198,16 @@ func (d *Driver) onReplaced(in Replaced) {
 
 // onCleared discards everything that is pending. See spec §3.3.
 func (d *Driver) onCleared(in Cleared) {
-	if d.seen(in.Ref, in.Request, "") || d.closed(in.Ref, "") {
+	if d.seen(in.Ref, in.Request, "") || d.closed(in.Ref, "") || d.stale(in.Ref, "", in.Revision) {
 		return
 	}
 	d.remember(in.Request)
-	d.clear()
+	d.clear(session.Cleared)
 	d.reply(in.Ref, Receipt{Disposition: Done})
 }
 
 // clear empties both lists, next-step first, one event per non-empty list.
-func (d *Driver) clear() {
+func (d *Driver) clear(cause string) {
 	for _, target := range []string{session.NextStep, session.NextTurn} {
 		gone := slices.Clone(*d.list(target))
 		if len(gone) == 0 {
@@ -201,7 +216,7 @@ func (d *Driver) clear() {
 		d.log(session.InboxSpliced{Target: target, RemovedCount: len(gone), Inserted: []session.Message{}, Outcome: session.OutcomeCanceled})
 		d.cut(target, 0, len(gone))
 		for _, p := range gone {
-			d.discarded(p.ID)
+			d.discarded(p.ID, cause)
 		}
 	}
 }
@@ -216,17 +231,9 @@ func (d *Driver) cut(target string, start, n int) {
 	d.state.Revision++
 }
 
-func (d *Driver) discarded(id string) {
-	d.ended(Ended{ID: id, Discarded: true})
+func (d *Driver) discarded(id, cause string) {
+	d.ended(Ended{ID: id, Discarded: true}, cause)
 	d.notify("agent/inbox/discarded", note{ID: id})
-}
-
-// ended remembers what became of a message, for callers who await it.
-func (d *Driver) ended(e Ended) {
-	d.state.Ended = append(d.state.Ended, e)
-	if n := len(d.state.Ended) - endedLimit; n > 0 {
-		d.state.Ended = slices.Delete(d.state.Ended, 0, n)
-	}
 }
 
 // claim takes the input of a proposed step: all of next-step, then one prompt if this is the turn's first proposal.

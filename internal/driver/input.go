@@ -7,11 +7,11 @@ import (
 	"github.com/everturn/everturn/session"
 )
 
-// An Input is something that happened: [Sent], [Removed], [Replaced], [Cleared], [CancelAsked], [DisposeAsked],
-// [Batch], [Born], [StepDone], [StepLost], [ToolDone], [ToolLost], [Persisted], [PersistFailed], [TimerFired],
-// [RollAsked], [Resumed], [Reset], [Decided], [Answered], [PolicyAsked], [MaintainAsked], [MaintainDone], [MaintainLost],
-// [HookDone], [HookLost], [SpawnAsked], [ChildStarted], [ChildFailed], [ChildTold], [ChildClosed], [ChildSeen],
-// [ConfigureAsked], [ConfigureDone], [ConfigureLost]. The set is closed.
+// An Input is something that happened: [Sent], [Removed], [Replaced], [Cleared], [Promoted], [Reordered],
+// [CancelAsked], [DisposeAsked], [Batch], [Born], [StepDone], [StepLost], [ToolDone], [ToolLost], [Persisted],
+// [PersistFailed], [TimerFired], [RollAsked], [Resumed], [Reset], [Decided], [Answered], [PolicyAsked], [PlanAsked],
+// [MaintainAsked], [MaintainDone], [MaintainLost], [HookDone], [HookLost], [SpawnAsked], [ChildStarted], [ChildFailed],
+// [ChildTold], [ChildClosed], [ChildSeen], [ConfigureAsked], [ConfigureDone], [ConfigureLost]. The set is closed.
 //
 // Ref names the caller who waits for a receipt; empty for a signal and for the acts of a [Batch]. Request is the
 // caller's id of the act, for de-duplication; empty means none.
@@ -25,11 +25,17 @@ type Sent struct {
 	Bytes   int // size of the body, wherever it is
 	Target  string
 	Wakeup  bool
+
+	Interrupt  bool // cancel what runs and come before everything that is queued
+	Reject     bool // refuse if there is active work
+	OnlyIfIdle bool // the same, as a condition
+	Turn       *int // refuse if the last opened turn is another one
 }
 
 // Removed asks to discard a pending message. See spec §3.3.
 type Removed struct {
 	Ref, Request, ID string
+	Revision         *int64 // refuse if the inbox has another one; nil: whatever it has
 }
 
 // Replaced asks to replace a pending message in place.
@@ -37,11 +43,28 @@ type Replaced struct {
 	Ref, Request, ID string
 	Message          session.Message
 	Bytes            int
+	Revision         *int64
 }
 
 // Cleared asks to discard all pending messages.
 type Cleared struct {
 	Ref, Request string
+	Revision     *int64
+}
+
+// Promoted asks to move a pending message to the head of a list; empty means its own.
+type Promoted struct {
+	Ref, Request, ID string
+	Target           string
+	Revision         *int64
+}
+
+// Reordered asks for another order of a list: IDs are those of its messages. An empty target is the list of the first.
+type Reordered struct {
+	Ref, Request string
+	Target       string
+	IDs          []string
+	Revision     *int64
 }
 
 // CancelAsked asks to cancel the current activity. See spec §3.4.
@@ -211,6 +234,13 @@ type PolicyAsked struct {
 	By, Reason   string
 }
 
+// PlanAsked switches plan mode on or off, from the next step on.
+type PlanAsked struct {
+	Ref, Request string
+	On           bool
+	By           string
+}
+
 // MaintainAsked asks for a named maintenance task. See spec §3.6.
 type MaintainAsked struct {
 	Ref, Request string
@@ -265,6 +295,7 @@ func (ConfigureAsked) isInput() {}
 func (ConfigureDone) isInput()  {}
 func (ConfigureLost) isInput()  {}
 func (Decided) isInput()        {}
+func (PlanAsked) isInput()      {}
 func (Answered) isInput()       {}
 func (PolicyAsked) isInput()    {}
 func (MaintainAsked) isInput()  {}
@@ -282,6 +313,8 @@ func (Sent) isInput()           {}
 func (Removed) isInput()        {}
 func (Replaced) isInput()       {}
 func (Cleared) isInput()        {}
+func (Promoted) isInput()       {}
+func (Reordered) isInput()      {}
 func (CancelAsked) isInput()    {}
 func (DisposeAsked) isInput()   {}
 func (Batch) isInput()          {}

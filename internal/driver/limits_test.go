@@ -26,7 +26,10 @@ func TestAStateWithAFullInboxIsSmall(t *testing.T) {
 	w := newWorld(t)
 	for i := range 200 { // what was discarded fills the list of endings
 		w.inject(uuid(5000+i), 0)
+		w.feed(Replaced{ID: uuid(5000 + i), Message: user(uuid(6000+i), 0)})
 	}
+	require.Equal(t, uuid(6199), w.state().Fate(uuid(5199)).ReplacedBy)
+	require.Empty(t, w.state().Fate(uuid(5150)).Cause, "only the log knows")
 	w.feed(Cleared{})
 	for i := range MaxPending {
 		require.Equal(t, Parked, w.inject(uuid(i), 4000).Disposition)
@@ -529,4 +532,21 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 			require.Error(t, Check(&s))
 		})
 	}
+}
+
+// Every attempt costs, also those that fail; a rollover forgets nothing.
+func TestTokensAreAddedUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.act("followup a")
+	require.Nil(t, w.state().Usage)
+	w.stepDone(answer{outcome: work.StepMessage, calls: []work.Call{{ID: "c1", Name: "echo"}}, usage: &session.Usage{InputTokens: 10, OutputTokens: 1, CacheReadTokens: 5}})
+	first := w.state().Usage
+	w.toolDone("c1", work.ToolOut{Content: session.TextContent("ok")})
+	w.stepDone(answer{outcome: work.StepMessage, usage: &session.Usage{InputTokens: 20, OutputTokens: 2, CacheWriteTokens: 3, ReasoningTokens: 4}})
+	w.act("followup b")
+	w.stepDone(answer{outcome: work.StepMessage}) // it did not say
+	w.restore()
+	require.Equal(t, &session.Usage{InputTokens: 30, OutputTokens: 3, CacheReadTokens: 5, CacheWriteTokens: 3, ReasoningTokens: 4}, w.state().Usage)
+	require.Equal(t, &session.Usage{InputTokens: 10, OutputTokens: 1, CacheReadTokens: 5}, first, "what was seen of the state does not change")
 }

@@ -83,6 +83,7 @@ var everyInput = map[string]struct {
 	"Decided":        {unasked, map[string]string{"tools/asking,tools/roll": handled, "tools/checking": busy, "closed": closed}},
 	"Answered":       {unasked, map[string]string{"closed": closed}},
 	"PolicyAsked":    {handled, map[string]string{"closed": closed}},
+	"PlanAsked":      {handled, map[string]string{"closed": closed}},
 	"MaintainAsked":  {busy, map[string]string{"idle,idle/configuring,idle/flush,idle/broken,idle/starting,idle/child": handled, "closed": closed, "opening": invalid}},
 	"ConfigureAsked": {handled, map[string]string{"closed": closed, "opening": invalid}},
 	"ConfigureDone":  {dropped, map[string]string{"idle/configuring": handled, "opening": invalid}},
@@ -105,6 +106,8 @@ var everyInput = map[string]struct {
 	"ChildTold":      {dropped, map[string]string{"idle/starting,idle/child,tools/delegated,tools/looking": handled, "opening": invalid}},
 	"ChildClosed":    {dropped, map[string]string{"idle/child,tools/delegated": handled, "opening": invalid}},
 	"ChildSeen":      {dropped, map[string]string{"tools/looking": handled, "opening": invalid}},
+	"Promoted":       {handled, map[string]string{"closed": "CLOSED"}},
+	"Reordered":      {noop, map[string]string{"closed": "CLOSED", "opening": handled}},
 	"RollAsked":      {handled, map[string]string{"claiming/roll,tools/roll,closed": dropped, "opening": invalid}},
 	"Reset":          {handled, map[string]string{"birth,closed": dropped, "opening": invalid}},
 	"Resumed":        {dropped, map[string]string{"idle/broken,claiming/roll,retry,tools/asking,tools/checking,tools/roll,tools/delegated,tools/looking,idle/child": handled, "opening": invalid}},
@@ -261,6 +264,14 @@ func (w *world) inputOf(kind string, ids map[string]string) []Input {
 		return []Input{Removed{Ref: "r", ID: "p"}}
 	case "Replaced":
 		return []Input{Replaced{Ref: "r", ID: "p", Message: user("new", 0)}}
+	case "Promoted":
+		return []Input{Promoted{Ref: "r", ID: "p", Target: session.NextTurn}}
+	case "Reordered": // the order that it has
+		ids := (&Driver{state: w.state()}).ids(session.NextStep)
+		if len(ids) == 0 {
+			ids = []string{"p"}
+		}
+		return []Input{Reordered{Ref: "r", Target: session.NextStep, IDs: ids}}
 	case "Cleared":
 		return []Input{Cleared{Ref: "r"}}
 	case "CancelAsked":
@@ -317,6 +328,8 @@ func (w *world) inputOf(kind string, ids map[string]string) []Input {
 		return []Input{Answered{Ref: "r", ID: "1.1.c1", Said: work.Said{Kind: work.WaitQuestion}}}
 	case "PolicyAsked":
 		return []Input{PolicyAsked{Ref: "r", Mode: work.PolicyNever}}
+	case "PlanAsked":
+		return []Input{PlanAsked{Ref: "r", On: true}}
 	case "MaintainAsked":
 		return []Input{MaintainAsked{Ref: "r", Task: "t"}}
 	case "MaintainDone":

@@ -64,8 +64,8 @@ func (s *State) policy() work.Policy {
 	return *s.Policy
 }
 
-// onPolicy switches the policy of the agent, gives it rules and takes rules away. What waits is judged anew.
-// See architecture A3.7.
+// onPolicy switches the policy of the agent, gives it rules and takes rules away. What waits is judged anew. See
+// architecture A3.7.
 func (d *Driver) onPolicy(in PolicyAsked) {
 	if d.seen(in.Ref, in.Request, "") || d.closed(in.Ref, "") {
 		return

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -81,11 +82,17 @@ func (w *walker) stroll() {
 		default:
 			w.answer()
 		}
+		if w.chance(20) {
+			w.checkFates(slices.Collect(maps.Keys(w.accepted)))
+		}
 		if w.chance(15) {
 			w.restore() // a worker crashed: Temporal replays it to the same state
 		}
 		if w.chance(10) && w.state().Rolling {
 			w.rollover()
+		}
+		if w.chance(20) { // somebody set the server's clock, back or forth by up to a day
+			w.now += w.r.Int64N(2*86_400_000) - 86_400_000
 		}
 	}
 	w.drain()
@@ -193,9 +200,11 @@ func (w *walker) noteAccepted(in Input, r Receipt) {
 }
 
 func (w *walker) request(ref string) Input {
-	switch w.r.IntN(32) {
-	case 30, 31:
+	switch w.r.IntN(35) {
+	case 33, 34:
 		return w.anyPolicy(ref)
+	case 30, 31, 32:
+		return w.anyMove(ref)
 	case 26, 27:
 		return SpawnAsked{Ref: ref, Child: w.anySpawn()}
 	case 28, 29:
@@ -205,12 +214,12 @@ func (w *walker) request(ref string) Input {
 	case 24, 25:
 		return w.anyTask(ref)
 	case 0:
-		return Removed{Ref: ref, ID: w.anyPending()}
+		return Removed{Ref: ref, ID: w.anyPending(), Revision: w.anyRevision()}
 	case 1:
 		m := w.message()
-		return Replaced{Ref: ref, ID: w.anyPending(), Message: m, Bytes: len(m.Text())}
+		return Replaced{Ref: ref, ID: w.anyPending(), Message: m, Bytes: len(m.Text()), Revision: w.anyRevision()}
 	case 2:
-		return Cleared{Ref: ref}
+		return Cleared{Ref: ref, Revision: w.anyRevision()}
 	case 3, 4, 5:
 		via := ViaAPI
 		if w.chance(8) {
@@ -228,18 +237,64 @@ func (w *walker) request(ref string) Input {
 		if w.chance(2) {
 			target = session.NextStep
 		}
-		return Sent{Ref: ref, Message: m, Bytes: len(m.Text()), Target: target, Wakeup: !w.chance(3)}
+		return w.anyOverlap(Sent{Ref: ref, Message: m, Bytes: len(m.Text()), Target: target, Wakeup: !w.chance(3)})
 	}
 }
 
-// anyDecision is about a call that asks, or about none.
+// anyOverlap says of some messages what is to become of them if the agent is busy.
+func (w *walker) anyOverlap(in Sent) Sent {
+	switch w.r.IntN(12) {
+	case 0, 1:
+		in.Interrupt, in.Target, in.Wakeup = true, session.NextTurn, true
+	case 2:
+		in.Reject = true
+	case 3:
+		in.OnlyIfIdle = true
+	case 4:
+		turn := w.state().Turn - w.r.IntN(2)
+		in.Turn = &turn
+	}
+	return in
+}
+
+// anyMove is a promotion or another order, now and then of what is not there.
+func (w *walker) anyMove(ref string) Input {
+	target := []string{"", session.NextTurn, session.NextStep}[w.r.IntN(3)]
+	if w.chance(2) {
+		return Promoted{Ref: ref, ID: w.anyPending(), Target: target, Revision: w.anyRevision()}
+	}
+	var ids []string
+	for _, p := range *w.d.list(target) {
+		ids = append(ids, p.ID)
+	}
+	w.r.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	if w.chance(8) {
+		ids = append(ids, w.anyPending())
+	}
+	return Reordered{Ref: ref, Target: target, IDs: ids, Revision: w.anyRevision()}
+}
+
+// anyRevision is mostly none, else the one there is or an old one.
+func (w *walker) anyRevision() *int64 {
+	if !w.chance(3) {
+		return nil
+	}
+	revision := w.state().Revision - int64(w.r.IntN(2))
+	return &revision
+}
+
+// anyDecision is what somebody says to a call that waits for it, or for something else, or to none.
 func (w *walker) anyDecision(ref string) Input {
-	in := Decided{Ref: ref, ID: "nothing", Grant: w.chance(2), By: "somebody", Reason: "why"}
+	id, kind := "nothing", []string{"", work.WaitQuestion, work.WaitClient}[w.r.IntN(3)]
 	for _, c := range w.state().Calls {
-		if c.Ask != nil && !w.chance(4) {
-			in.ID = c.Ask.ID
+		if c.waits() && !w.chance(4) {
+			id, kind = c.Ask.ID, c.Ask.Kind
 		}
 	}
+	if kind != "" {
+		return Answered{Ref: ref, ID: id, By: "somebody", Said: work.Said{Kind: kind, Answers: json.RawMessage(`[{"skip":true}]`)}}
+	}
+	in := Decided{Ref: ref, ID: id, Grant: w.chance(2), By: "somebody", Reason: "why"}
 	if w.chance(3) {
 		in.Digest = w.anyDigest()
 	}
@@ -529,6 +584,11 @@ func (w *walker) answerTool(r *running, in work.ToolIn) {
 		w.feed(ToolLost{ID: r.id, Why: []Lost{LostExhausted, LostExhausted, LostFailed}[w.r.IntN(3)], Message: "gone"})
 		return
 	}
+	if in.Mode == work.ToolCheck { // nothing is asked for there
+		verdict := []string{work.Allow, work.Allow, work.Deny}[w.r.IntN(3)]
+		w.feed(ToolDone{ID: r.id, Out: work.ToolOut{Verdict: verdict, Digest: w.anyDigest(), Content: session.TextContent("said"), IsError: w.chance(4)}})
+		return
+	}
 	out := work.ToolOut{Content: session.TextContent("result"), IsError: w.chance(4), Concludes: w.chance(6), Acts: w.anyActs(), SkipPost: w.chance(8)}
 	if in.From != "" {
 		out.Alone = w.chance(8)
@@ -542,12 +602,9 @@ func (w *walker) answerTool(r *running, in work.ToolIn) {
 		w.feed(ToolDone{ID: r.id, Out: w.anyVerdict(out)})
 		return
 	}
-	if in.Mode == work.ToolCheck {
-		checked := work.ToolOut{Verdict: work.Deny, Reason: "no"}
-		if w.chance(2) {
-			checked = work.ToolOut{Verdict: work.Allow, Digest: w.anyDigest()}
-		}
-		w.feed(ToolDone{ID: r.id, Out: checked})
+	if in.Mode == work.ToolRun && w.chance(4) {
+		kind := []string{work.WaitQuestion, work.WaitClient}[w.r.IntN(2)]
+		w.feed(ToolDone{ID: r.id, Out: work.ToolOut{Acts: out.Acts, Defer: &work.Deferral{Kind: kind}, DeadlineMS: int64(w.r.IntN(2)) * 1000}})
 		return
 	}
 	if in.Mode == work.ToolRun && w.chance(4) {
@@ -653,6 +710,7 @@ type fate struct{ inserted, pending, claimed, discarded, entered, dropped int }
 func (w *walker) account() {
 	w.t.Helper()
 	fates := w.fates()
+	w.checkFates(slices.Collect(maps.Keys(fates)))
 	for id, n := range w.accepted {
 		if fates[id] == nil || fates[id].inserted != n {
 			w.failf("%s was accepted %d times, and inserted: %+v", id, n, fates[id])
@@ -701,6 +759,8 @@ func (w *walker) fates() map[string]*fate {
 				of(m.ID).inserted++
 			}
 			require.NoError(w.t, box.Apply(e))
+		case session.InboxMoved:
+			require.NoError(w.t, box.ApplyMove(e))
 		}
 	}
 	for _, m := range slices.Concat(box.NextStep, box.NextTurn) {

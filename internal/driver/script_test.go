@@ -27,9 +27,10 @@ import (
 //	gate ID allow|deny|fault|ask|nothing [deadline=MS] [digest=D] [acts=…] [exclusive=c2]
 //	check ID allow|deny [digest=D] [acts=…]
 //	tool|post ID ok|error CODE|failed [ctx=a,b] [concludes] [acts=…] [exclusive=c2] [alone] [skip] [projection]
-//	     [delegate=ID [keep] [deadline=MS]]
+//	     [delegate=ID [keep] [deadline=MS]] [defer=question|client [deadline=MS]]
+//	answer|give WAIT [req=R] [text=N] [failed]: somebody outside says it; check ID ok|error CODE …: a worker takes it
 //	grant|deny APPROVAL [req=R] [digest=D] [edit=JSON] [remember [any] [args=NAME:PATTERN,…]] [for=MS], maintain TASK [req=R] [args=N]
-//	policy [MODE] [allow=TOOL:ARG:PATTERN,…] [revoke=RULE,…] [for=MS] [req=R], answer WAIT question|client
+//	policy [MODE] [allow=TOOL:ARG:PATTERN,…] [revoke=RULE,…] [for=MS] [req=R]
 //	configure PATCH [req=R], configured SPEC [rerouted], configured refused
 //	hook ok|fail CODE [acts=…], task ok|fail CODE [writes=N] [acts=…]
 //	lost step|hook|task|tool ID cancelled|exhausted|unavailable
@@ -398,8 +399,12 @@ func (w *world) input(a words, ref string) Input {
 		return DisposeAsked{Ref: ref, Request: req, Native: a.has("native"), Bond: a.opts["bond"]}
 	case "grant", "deny":
 		return w.decision(a, Decided{Ref: ref, Request: req, ID: a.at(1), Grant: a.at(0) == "grant", By: "somebody", Digest: a.opts["digest"]})
-	case "answer":
-		return Answered{Ref: ref, Request: req, ID: a.at(1), Said: work.Said{Kind: a.at(2)}}
+	case "answer", "give":
+		said := work.Said{Kind: work.WaitQuestion, Answers: json.RawMessage(`[{"text":"` + strings.Repeat("x", a.num("text")) + `"}]`)}
+		if a.at(0) == "give" {
+			said = work.Said{Kind: work.WaitClient, Content: session.TextContent(strings.Repeat("x", a.num("text"))), IsError: a.has("failed")}
+		}
+		return Answered{Ref: ref, Request: req, ID: a.at(1), By: "somebody", Said: said}
 	case "policy":
 		return w.switched(a, PolicyAsked{Ref: ref, Request: req, Mode: a.at(1), Revoke: a.list("revoke"), By: "somebody"})
 	case "configure":
@@ -577,8 +582,17 @@ func (w *world) stageDone(a words) {
 	if id := a.opts["delegate"]; id != "" {
 		out = work.ToolOut{Delegate: &work.Spawn{ID: id, Create: json.RawMessage(`{}`), Keep: a.has("keep")}, DeadlineMS: int64(a.num("deadline"))}
 	}
-	if a.at(0) == "gate" || a.at(0) == "check" {
-		out.Verdict, out.Content, out.DeadlineMS, out.Digest, out.Reason = a.at(2), nil, int64(a.num("deadline")), a.opts["digest"], "why"
+	if kind := a.opts["defer"]; kind != "" {
+		out = work.ToolOut{Defer: &work.Deferral{Kind: kind}, DeadlineMS: int64(a.num("deadline"))}
+		if kind == work.WaitQuestion {
+			out.Defer.Questions = json.RawMessage(`[{"id":"q"}]`)
+		}
+	}
+	switch verdict := a.at(2); {
+	case a.at(0) == "check" && verdict != work.Allow && verdict != work.Deny: // answers, or a result
+		out.Verdict = work.Allow
+	case a.at(0) == "gate", a.at(0) == "check":
+		out.Verdict, out.Content, out.DeadlineMS, out.Digest, out.Reason = verdict, nil, int64(a.num("deadline")), a.opts["digest"], "why"
 		switch a.at(2) {
 		case work.Deny, work.Fault:
 			out.IsError, out.Content = true, session.TextContent("Error: no")

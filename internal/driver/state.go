@@ -87,20 +87,23 @@ type State struct {
 	Settling  bool             `json:"settling,omitempty"` // the awaited Step settles a lost one
 	Asked     int64            `json:"asked,omitempty"`    // epoch of the awaited Step, if its answer was there before a reset raised the agent's
 	Assembly  string           `json:"assembly,omitempty"`
-	Batch     []string         `json:"batch,omitempty"`   // claimed by the current proposal
-	Claimed   []string         `json:"claimed,omitempty"` // claimed by the current turn
-	Dropped   []string         `json:"dropped,omitempty"` // of those, what did not enter
+	Batch     []string         `json:"batch,omitempty"`     // claimed by the current proposal
+	Claimed   []string         `json:"claimed,omitempty"`   // claimed by the current turn
+	ClaimedAt []int            `json:"claimedAt,omitempty"` // steps of the last of those
+	Dropped   []string         `json:"dropped,omitempty"`   // of those, what did not enter
 	Calls     []Call           `json:"calls,omitempty"`
 	Defect    *session.Failure `json:"defect,omitempty"` // why no further call may start, and the turn will fail
 	Concluded bool             `json:"concluded,omitempty"`
 	Retry     *Retry           `json:"retry,omitempty"`
 	Stops     int              `json:"stops,omitempty"` // how often the turn-stopping hook ran in this turn
 	LastError *session.Failure `json:"lastError,omitempty"`
+	Usage     *session.Usage   `json:"usage,omitempty"`   // of all steps
 	Waiting   string           `json:"waiting,omitempty"` // as the last transition said it
 
 	Maintenance *Maintenance `json:"maintenance,omitempty"` // the one that runs, or ran last
 
 	Policy *work.Policy `json:"policy,omitempty"` // what people made of the definition's approvals; nil: nothing
+	Plan   bool         `json:"plan,omitempty"`   // plan mode is on
 
 	Owner    string  `json:"owner,omitempty"`   // the agent that started this one and is told of its end
 	Bond     string  `json:"bond,omitempty"`    // by which the owner knows this incarnation
@@ -108,10 +111,11 @@ type State struct {
 	Telling  bool    `json:"telling,omitempty"` // as soon as the log is flushed
 	Children []Child `json:"children,omitempty"`
 
-	Effects int64   `json:"effects"` // last effect id given
-	Seen    Ring    `json:"seen"`    // request ids, for de-duplication
-	Ended   []Ended `json:"ended,omitempty"`
-	FlushAt string  `json:"flushAt,omitempty"` // timer that retries a failed flush
+	Effects int64    `json:"effects"` // last effect id given
+	Seen    Ring     `json:"seen"`    // request ids, for de-duplication
+	Ended   []Ended  `json:"ended,omitempty"`
+	Fates   []string `json:"fates,omitempty"`   // what more is known of the last of those, see fate.go
+	FlushAt string   `json:"flushAt,omitempty"` // timer that retries a failed flush
 }
 
 // A Pending message waits in the inbox; its body is in the log.

@@ -55,7 +55,7 @@ func (d *Driver) stepIn(mode, lost string) work.StepIn {
 	return work.StepIn{
 		ID: s.Awaiting, Ident: s.ident(), Mode: mode, Turn: s.Turn, Step: d.proposed(), Attempt: s.Attempt,
 		Head: s.Log.Head, Tail: s.Log.lent(), Batch: slices.Clone(s.Batch), Owed: s.Owed, Assembly: s.Assembly, Lost: lost, Now: d.now,
-		Rerouted: s.Rerouted,
+		Rerouted: s.Rerouted, Plan: s.Plan,
 	}
 }
 
@@ -86,6 +86,7 @@ func (d *Driver) onStepDone(in StepDone) {
 		s.Assembly = out.Assembly
 	}
 	d.learn(out.Worker, out.Model)
+	d.spent(out.Usage)
 	if entered && !s.StepOpen {
 		s.Step, s.StepOpen = d.proposed(), true
 	}
@@ -107,6 +108,20 @@ func (d *Driver) learn(w work.Worker, model string) {
 	if model != "" {
 		d.state.Model = model
 	}
+}
+
+// spent adds up tokens, to be shown; the log has them step by step.
+func (d *Driver) spent(u *session.Usage) {
+	if u == nil {
+		return
+	}
+	sum := session.Usage{}
+	if d.state.Usage != nil {
+		sum = *d.state.Usage // views of the state may share it
+	}
+	d.state.Usage = &session.Usage{InputTokens: sum.InputTokens + u.InputTokens, OutputTokens: sum.OutputTokens + u.OutputTokens,
+		CacheReadTokens: sum.CacheReadTokens + u.CacheReadTokens, CacheWriteTokens: sum.CacheWriteTokens + u.CacheWriteTokens,
+		ReasoningTokens: sum.ReasoningTokens + u.ReasoningTokens}
 }
 
 // settleBatch gives up the claimed messages that a gate kept out of the step.
@@ -132,6 +147,8 @@ func (d *Driver) acts(acts []work.Act) {
 			d.onCancel(CancelAsked{Cause: *a.Cause, KeepInbox: a.KeepInbox, Via: ViaAPI, By: "plugin"})
 		case a.Kind == work.ActSpawn && a.Child != nil:
 			d.onSpawn(SpawnAsked{Child: *a.Child})
+		case a.Kind == work.ActPlan:
+			d.onPlan(PlanAsked{On: a.On, By: "plugin"})
 		}
 	}
 }

@@ -49,6 +49,7 @@ type world struct {
 	missed    []string          // of those, who was told something: the parent hears that they are gone
 	tells     []string          // what children were told
 	told      []string          // what the owner was told
+	firsts    map[string]bool   // messages that interrupt
 }
 
 // A kid is a child agent, as far as its parent can see.
@@ -78,12 +79,6 @@ type running struct {
 	id        string
 	effect    Effect
 	cancelled bool
-}
-
-// over reports whether nobody waits for an effect: a check of what was said to a call that waits no longer.
-func (r *running) over() bool {
-	t, ok := r.effect.(StartTool)
-	return ok && t.In.Mode == work.ToolCheck && r.cancelled
 }
 
 func unborn(t testing.TB) *world {
@@ -181,6 +176,7 @@ func (w *world) feed(in Input) {
 	before.Calls = slices.Clone(before.Calls)
 	w.calls = before.Calls
 	w.allow(before, in)
+	w.noteFirsts(in)
 	w.path = append(w.path, step{phase: before.Phase, in: in})
 	events, effects := w.d.Handle(w.now, in)
 	for _, r := range events {
@@ -191,6 +187,21 @@ func (w *world) feed(in Input) {
 	w.checkEnd(in, effects)
 	w.checkLaws(before, in)
 	w.settleOpen()
+}
+
+// noteFirsts notes which messages are to come before what is queued.
+func (w *world) noteFirsts(in Input) {
+	if b, ok := in.(Batch); ok {
+		for _, act := range b.Acts {
+			w.noteFirsts(act)
+		}
+	}
+	if sent, ok := in.(Sent); ok && sent.Interrupt {
+		if w.firsts == nil {
+			w.firsts = map[string]bool{}
+		}
+		w.firsts[sent.Message.ID] = true
+	}
 }
 
 // settleOpen says who was not there to be told something, answers persists that nobody holds, and carries out rollovers
@@ -219,7 +230,7 @@ func (w *world) rollover() {
 	for _, r := range w.open {
 		_, timer := r.effect.(StartTimer)
 		_, look := r.effect.(LookAtChild)
-		if !timer && !r.over() && !(look && w.d.child(func(c *Child) bool { return c.Look == r.id }) == nil) { // nobody awaits what is seen of a child that is gone
+		if !timer && !(look && w.d.child(func(c *Child) bool { return c.Look == r.id }) == nil) { // nobody awaits what is seen of a child that is gone
 			w.failf("rolled over while %s runs", r.id)
 		}
 	}
@@ -279,14 +290,18 @@ func (w *world) observe(e session.Event) {
 		w.observeApproval(e)
 	case session.InboxSpliced:
 		box := w.log.State().Inbox()
-		if e.Outcome == "" && e.RemovedCount == 0 && len(e.Inserted) == 1 { // at the tail
-			list, _, _ := box.Find(e.Inserted[0].ID)
+		if e.Outcome == "" && e.RemovedCount == 0 && len(e.Inserted) == 1 {
+			id := e.Inserted[0].ID
+			list, at, _ := box.Find(id)
 			items := box.NextTurn
 			if list == session.NextStep {
 				items = box.NextStep
 			}
-			if items[len(items)-1].ID != e.Inserted[0].ID {
-				w.failf("%s was not inserted at the tail", e.Inserted[0].ID)
+			switch {
+			case !w.firsts[id] && at != len(items)-1:
+				w.failf("%s was not inserted at the tail", id)
+			case w.firsts[id] && (at != 0 || list != session.NextTurn):
+				w.failf("%s, which interrupts, was not inserted before everything that is queued", id)
 			}
 		}
 		if e.Outcome == "" && e.RemovedCount > 0 && e.Start != 0 {
@@ -446,6 +461,9 @@ func (w *world) cancelEffect(id string) {
 				w.failf("%s is cancelled twice", id)
 			}
 			r.cancelled = true
+			if t, ok := r.effect.(StartTool); ok && t.In.Mode == work.ToolCheck { // nobody waits for it any more
+				w.drop(r)
+			}
 			return
 		}
 	}
@@ -462,7 +480,7 @@ func (w *world) checkTool(in work.ToolIn) {
 			if t.In.Mode == work.ToolRun && (!t.In.Call.Parallel || !in.Call.Parallel) && in.Mode == work.ToolRun {
 				w.failf("call %s runs beside %s", in.Call.ID, t.In.Call.ID)
 			}
-			if t.In.Call.ID == in.Call.ID && !r.cancelled {
+			if t.In.Call.ID == in.Call.ID {
 				w.failf("call %s has two stages at once", in.Call.ID)
 			}
 		}
@@ -670,12 +688,47 @@ func (w *world) checkLaws(before State, in Input) {
 			w.failf("status trace %v", w.status)
 		}
 	}
-	if asks := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.Ask != nil && c.Ask.Kind == "" }); asks != (s.Waiting == work.WaitApproval) {
-		w.failf("a person is waited for: %t, the last transition said %q", asks, s.Waiting)
+	if asks := slices.ContainsFunc(s.Calls, func(c Call) bool { return c.Ask != nil }); asks != (s.Waiting != "") {
+		w.failf("somebody is waited for: %t, the last transition said %q", asks, s.Waiting)
 	}
 	w.checkQuiet()
 	w.checkWake(before.Status(), in, before.Phase == Maintaining)
 	w.checkLatch(before, in)
+}
+
+// checkFates: what the driver says of messages is what the log says, as far as the driver remembers. Two things are not in
+// the log: whether a list of one was cleared or its message removed, and that a step which came to nothing was entered
+// without any message. See [session.Tracker].
+func (w *world) checkFates(ids []string) {
+	w.t.Helper()
+	if len(w.state().Log.Waiting) > 0 {
+		return
+	}
+	for _, id := range ids {
+		live := w.state().Fate(id)
+		if live.State == "" {
+			continue
+		}
+		logged := w.logged(id)
+		if live.Cause == session.Cleared && logged.Cause == session.Removed || live.State == session.FateDiscarded && live.Cause == "" {
+			live.Cause = logged.Cause
+		}
+		if live.Reason == session.DropRewritten && logged.Reason == session.DropReason(live.Kind) {
+			live.Reason = logged.Reason
+		}
+		if live != logged {
+			w.failf("%s: the driver says %+v, the log %+v", id, live, logged)
+		}
+	}
+}
+
+// logged is what the log says of a message.
+func (w *world) logged(id string) session.Fate {
+	t := session.Track(id, w.log.Header().SeedLength)
+	for _, r := range w.log.Records() {
+		t.Add(r)
+	}
+	return t.Fate()
 }
 
 func (w *world) checkList(name string, logged []session.Message, held []Pending) {
@@ -695,8 +748,6 @@ func (w *world) checkQuiet() {
 	busy := false
 	for _, r := range w.open {
 		switch e := r.effect.(type) {
-		case StartTool:
-			busy = busy || !r.over()
 		case StartChild, LookAtChild, StartConfigure: // the agent's own work does not wait for them
 		case StartTimer:
 			busy = busy || e.ID == w.state().Awaiting
@@ -725,7 +776,7 @@ func (w *world) checkWake(before string, in Input, maintaining bool) {
 		if !in.Wakeup && before == StatusIdle && s.Phase != Birth && s.Status() != StatusIdle {
 			w.failf("an injection started the driver")
 		}
-	case Removed, Replaced, Cleared:
+	case Removed, Replaced, Cleared, Promoted, Reordered:
 		if before == StatusIdle && s.Status() == StatusRunning {
 			w.failf("an edit started the driver")
 		}
@@ -773,7 +824,7 @@ func nextLatch(now latch, before State, in Input, r Receipt) latch {
 	case Sent:
 		cancelled := before.Cancelled != nil && before.Cancelled.Kind != session.CauseDisposed
 		waits := before.Phase == Birth || before.Active() && cancelled || before.Phase == Draining && !before.Normal && before.Cancelled == nil ||
-			before.Phase == Maintaining && before.Cancelled == nil
+			before.Phase == Maintaining && before.Cancelled == nil || in.Interrupt && before.Active() && before.Cancelled == nil
 		if in.Wakeup && r.Disposition != Refused && waits {
 			return latched
 		}
@@ -891,6 +942,7 @@ type answer struct {
 	failure     *session.Failure
 	recovery    *work.Recovery
 	acts        []work.Act
+	usage       *session.Usage
 }
 
 // stepDone answers the open Step, after writing what it says it wrote.
@@ -900,7 +952,7 @@ func (w *world) stepDone(a answer) {
 	in := r.effect.(StartStep).In
 	out := work.StepOut{Echo: work.EchoOf(in.Head.Count, in.Tail), Outcome: a.outcome, Entered: a.entered, Committed: a.committed,
 		Interrupted: a.interrupted, Finish: a.finish, Calls: a.calls, Failure: a.failure, Recovery: a.recovery, Acts: a.acts,
-		Assembly: "assembly", Model: "p/m", Reason: "no", Worker: work.Worker{Rules: 1}}
+		Assembly: "assembly", Model: "p/m", Reason: "no", Usage: a.usage, Worker: work.Worker{Rules: 1}}
 	w.write(in, a, &out)
 	out.Head = w.head()
 	if a.unwritten {
@@ -995,7 +1047,7 @@ func (w *world) configured(spec string, rerouted bool) {
 func (w *world) tool(callID string) *running {
 	w.t.Helper()
 	for _, r := range w.open {
-		if t, ok := r.effect.(StartTool); ok && t.In.Call.ID == callID && !r.over() {
+		if t, ok := r.effect.(StartTool); ok && t.In.Call.ID == callID {
 			return r
 		}
 	}

@@ -28,13 +28,12 @@ func (d *Driver) waiting() string {
 	}
 	kind := ""
 	for _, c := range d.state.Calls {
-		if c.State != CallAsking && c.State != CallChecking {
-			continue
-		}
-		if c.Ask.Kind == "" {
+		if c.undecided() {
 			return work.WaitApproval
 		}
-		kind = cmp.Or(kind, c.Ask.Kind)
+		if c.waits() {
+			kind = cmp.Or(kind, c.Ask.Kind)
+		}
 	}
 	return kind
 }

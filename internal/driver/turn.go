@@ -108,7 +108,7 @@ func (d *Driver) propose() bool {
 	}
 	s.Woken = false
 	s.Batch = d.claim()
-	s.Claimed = bounded(append(s.Claimed, s.Batch...))
+	d.noteClaim()
 	s.First, s.Attempt, s.Assembly = false, 1, ""
 	d.startStep()
 	return false
@@ -140,13 +140,11 @@ func (d *Driver) shorten() bool {
 func (d *Driver) endTurn(reason session.TurnReason, normal bool) {
 	s := d.state
 	d.log(session.TurnEnd{Turn: s.Turn, Reason: reason})
-	for _, id := range s.Claimed {
-		d.ended(Ended{ID: id, Turn: s.Turn, Kind: reason.Kind, Dropped: slices.Contains(s.Dropped, id)})
-	}
+	d.endClaimed(reason.Kind)
 	s.TurnOpen, s.Normal, s.Phase = false, normal, Draining
 	s.First, s.Owed, s.Cut, s.Concluded, s.Attempt, s.Stops = false, false, false, false, 0, 0
 	s.Awaiting, s.Settling, s.Retry = "", false, nil
-	s.Batch, s.Claimed, s.Dropped, s.Calls, s.Assembly = nil, nil, nil, nil, ""
+	s.Batch, s.Claimed, s.ClaimedAt, s.Dropped, s.Calls, s.Assembly = nil, nil, nil, nil, nil, ""
 	if reason.Kind == session.TurnErrored {
 		d.fail(reason.Error)
 	}
@@ -213,13 +211,13 @@ func (d *Driver) drop(reason string) {
 		s.Dropped = bounded(append(s.Dropped, id))
 		d.notify("agent/inbox/dropped", note{ID: id, Turn: s.Turn, Reason: reason})
 	}
-	s.Batch = nil
+	d.last, s.Batch = s.Batch, nil
 }
 
-// bounded keeps a list of ids short: what opened the turn and what is newest stays.
-func bounded(ids []string) []string {
-	if n := len(ids) - endedLimit; n > 0 {
-		return slices.Delete(ids, endedLimit/2, endedLimit/2+n)
+// bounded keeps a list short: what opened the turn and what is newest stays.
+func bounded[T any](list []T) []T {
+	if n := len(list) - endedLimit; n > 0 {
+		return slices.Delete(list, endedLimit/2, endedLimit/2+n)
 	}
-	return ids
+	return list
 }

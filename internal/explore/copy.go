@@ -6,8 +6,8 @@ import (
 	"github.com/everturn/everturn/internal/driver"
 )
 
-// copyState is a copy that the driver may change. Records, outcomes, causes, manifests and what was recorded are never
-// changed in place.
+// copyState is a copy that the driver may change. Records, outcomes, causes, manifests, sums of tokens and what was
+// recorded are never changed in place.
 func copyState(s *driver.State) driver.State {
 	c := *s
 	for _, list := range []*[]string{&c.Disposers, &c.Batch, &c.Claimed, &c.Dropped, &c.Seen.IDs} {

@@ -55,7 +55,7 @@ func TestCopyState(t *testing.T) {
 	walk(reflect.TypeFor[driver.State](), "")
 	require.Equal(t, []string{
 		"Abandoned", "Manifest.Tasks", "Manifest.Approvals", "Metadata", "Refresh", "Change", "Configures", "Log.Tail", "Log.Waiting", "NextTurn", "NextStep", "Cancelled", "Disposers", "Batch", "Claimed", "Dropped", "Calls",
-		"Defect", "Retry", "LastError", "Maintenance", "Policy", "Children", "Seen.IDs", "Ended",
+		"Defect", "Retry", "LastError", "Usage", "Maintenance", "Policy", "Children", "Seen.IDs", "Ended",
 	}, shared, "see copyState")
 }
 

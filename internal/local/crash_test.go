@@ -100,6 +100,47 @@ func TestACrashAnywhere(t *testing.T) {
 	}
 }
 
+// TestACrashOfAnEditedInbox lets the worker die at every point of a scenario in which messages move: what is claimed, and in
+// which order, comes out the same, from the log as from the state of a run that goes on.
+func TestACrashOfAnEditedInbox(t *testing.T) {
+	t.Parallel()
+	edit := func(w *world) {
+		w.start()
+		for _, id := range []string{"m1", "m2", "m3"} {
+			w.inject(id)
+		}
+		w.signal(signals.SendTo, signals.Send{ID: "m4", Text: "m4", Target: session.NextTurn})
+		w.signal(signals.SendTo, signals.Send{ID: "m5", Text: "m5", Target: session.NextTurn})
+		w.signal(signals.InboxReorder, signals.Reorder{IDs: []string{"m3", "m1", "m2"}})
+		w.signal(signals.InboxPromote, signals.Promote{ID: "m5"})
+		w.idle2()
+		w.signal(signals.InboxPromote, signals.Promote{ID: "m2", Target: session.NextTurn})
+		w.signal(signals.Followup, signals.Send{ID: "m6", Text: "m6", Overlap: signals.OverlapInterrupt})
+		w.idle2()
+	}
+	const want = "IS+(next-step:m1) IS+(next-step:m2) IS+(next-step:m3) IS+(next-turn:m4) IS+(next-turn:m5) ISm(next-step@0:m3,m1,m2) " +
+		"ISm(next-turn@0:m5) ISm(next-turn@0:m2) IS+(next-turn:m6) TS1 IS-(next-step:2) IS-(next-turn:1) SS1.1 UM(m3) UM(m1) UM(m6)"
+	for _, every := range []int{0, 2} { // events after which a run is left
+		n := 1
+		for ; ; n++ {
+			w := openWorld(t, strings.Repeat("text \"ok\"\n", 4), func(c *Config, _ *activities.Config, _ *scripted.Model) { c.RolloverEvery = every })
+			w.KillAt(Point{}, n)
+			edit(w)
+			missed := len(w.rules) > 0
+			trace := essence(w.log())
+			require.True(t, strings.HasPrefix(trace, want), "struck at pass %d: %s", n, trace)
+			require.Contains(t, trace, "TS2 IS-(next-turn:1) SS2.1 UM(m2)")
+			require.Contains(t, trace, "TS3 IS-(next-turn:1) SS3.1 UM(m5)")
+			require.Contains(t, trace, "TS4 IS-(next-turn:1) SS4.1 UM(m4)")
+			require.NoError(t, w.Close())
+			if missed {
+				break
+			}
+		}
+		require.Greater(t, n, 20)
+	}
+}
+
 // See architecture A3.2: what a task that is not committed wrote must not be in the way of the one that does it again.
 func TestATaskThatIsLostAfterItsPersist(t *testing.T) {
 	t.Parallel()

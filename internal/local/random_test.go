@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,12 +175,21 @@ func (c *chaos) input() {
 	c.sent++
 	id := fmt.Sprintf("m%d", c.sent)
 	kinds := []string{signals.Followup, signals.Steer, signals.Inject}
-	switch n := c.IntN(10); {
+	switch n := c.IntN(12); {
 	case n < 6:
-		act := kinds[c.IntN(3)]
-		c.note("%s %s", act, id)
+		act, m := kinds[c.IntN(3)], message(id)
+		if act == signals.Followup && c.IntN(4) == 0 {
+			m.Overlap = signals.OverlapInterrupt
+		}
+		c.note("%s %s %s", act, id, m.Overlap)
 		c.accepted = append(c.accepted, id)
-		c.signal(act, message(id))
+		c.signal(act, m)
+	case n == 10:
+		p := signals.Promote{ID: c.some(), Target: []string{"", session.NextTurn, session.NextStep}[c.IntN(3)]}
+		c.note("promote %s %s", p.ID, p.Target)
+		c.signal(signals.InboxPromote, p)
+	case n == 11:
+		c.reorder()
 	case n == 6:
 		c.note("remove")
 		c.signal(signals.InboxRemove, signals.Remove{ID: c.some()})
@@ -194,6 +204,25 @@ func (c *chaos) input() {
 		keep := c.IntN(2) == 0
 		c.note("cancel keep=%v", keep)
 		c.signal(signals.CancelTurn, signals.Cancel{KeepInbox: keep})
+	}
+}
+
+// reorder turns a list round, as it is or was.
+func (c *chaos) reorder() {
+	c.mu.Lock()
+	s := c.agents["a"].state()
+	c.mu.Unlock()
+	r := signals.Reorder{Target: []string{session.NextTurn, session.NextStep}[c.IntN(2)]}
+	list := s.NextTurn
+	if r.Target == session.NextStep {
+		list = s.NextStep
+	}
+	for _, p := range list {
+		r.IDs = append([]string{p.ID}, r.IDs...)
+	}
+	if len(r.IDs) > 0 {
+		c.note("reorder %v", r.IDs)
+		c.signal(signals.InboxReorder, r)
 	}
 }
 
@@ -306,6 +335,13 @@ func (c *chaos) verify() {
 			want = "ended"
 		}
 		require.Equal(t, want, m.State, "message %s", id)
+		track := session.Track(id, 0)
+		for _, r := range log {
+			track.Add(r)
+		}
+		f := track.Fate()
+		require.Equal(t, []any{f.Turn, f.Step, f.Kind, f.Target, f.Consumed, f.Cause, f.ReplacedBy},
+			[]any{m.Turn, m.Step, m.Kind, m.Target, m.Consumed, m.Cause, m.ReplacedBy}, "message %s", id)
 	}
 	for call, n := range c.bodies.n {
 		if strings.HasPrefix(call, "o") {
@@ -377,6 +413,15 @@ func fates(t *testing.T, log []session.Record) map[string]string {
 				in = append(in, m.ID)
 			}
 			lists[e.Target] = append(append(append([]string{}, list[:e.Start]...), in...), rest...)
+		case session.InboxMoved:
+			moved := func(id string) bool { return slices.Contains(e.IDs, id) }
+			for _, id := range e.IDs {
+				require.Equal(t, "pending", fate[id])
+			}
+			for target, list := range lists {
+				lists[target] = slices.DeleteFunc(slices.Clone(list), moved)
+			}
+			lists[e.Target] = slices.Insert(lists[e.Target], e.Start, e.IDs...)
 		case session.UserMessage:
 			require.Equal(t, "dropped", fate[e.ID], "message %s enters once, after its claim", e.ID)
 			fate[e.ID] = "entered"

@@ -19,9 +19,10 @@ func Program() string { return os.Getenv("EVERTURN_DEVSERVER") }
 
 // A Server is one that runs. Stop it in the end.
 type Server struct {
-	Address string // of the frontend
-	PID     int
-	cmd     *exec.Cmd
+	Address   string // of the frontend
+	UIAddress string // URL of the web UI, if it has one
+	PID       int
+	cmd       *exec.Cmd
 }
 
 // Run runs program without the UI; args are flags of its own. It is ephemeral, unless they name a database.

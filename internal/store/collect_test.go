@@ -97,9 +97,12 @@ func (y *yard) blob(text string) session.Artifact {
 	return ref
 }
 
+// journal leaves a part in both places.
 func (y *yard) journal(id string, turn, step int, epoch int64, text string) {
 	y.t.Helper()
-	require.NoError(y.t, y.Journal(id, turn, step, 1, epoch).Put(y.t.Context(), 1, 0, []byte(text)))
+	j := y.Journal(id, turn, step, 1, epoch)
+	require.NoError(y.t, j.Put(y.t.Context(), 1, 0, []byte("x")))
+	require.NoError(y.t, j.Flat().Put(y.t.Context(), 1, 1, []byte(text)))
 }
 
 // memory remembers the sessions that have a text.

@@ -143,13 +143,15 @@ type spot struct {
 	turn, step int
 }
 
-// spotOf reads the key of a journal's part.
+// spotOf reads the key of a journal's part, wherever it lies: see [Journal].
 func spotOf(key string) (at spot, err error) {
 	parts := strings.Split(key, "/")
-	if len(parts) != 7 {
+	flat := len(parts) == 4 && strings.Count(parts[3], ".") == 4
+	if len(parts) != 7 && !flat {
 		return at, damaged(key, "its name is no journal part", nil)
 	}
-	turn, step, _ := strings.Cut(parts[3], ".")
+	turn, rest, _ := strings.Cut(parts[3], ".")
+	step, _, _ := strings.Cut(rest, ".")
 	var bad [3]error
 	at.epoch, bad[0] = strconv.ParseInt(parts[2], 10, 64)
 	at.turn, bad[1] = strconv.Atoi(turn)

@@ -29,6 +29,7 @@ const (
 	NoticeStatus       = "agent/status"
 	NoticeInserted     = "agent/inbox/inserted"
 	NoticeClaimed      = "agent/inbox/claimed"
+	NoticeMoved        = "agent/inbox/moved"
 	NoticeDiscarded    = "agent/inbox/discarded"
 	NoticeDropped      = "agent/inbox/dropped"
 	NoticeError        = "agent/error"

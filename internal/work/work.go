@@ -79,6 +79,16 @@ type Spec struct {
 	Tools           *ToolFilter       `json:"tools,omitempty"`
 	Queue           string            `json:"queue,omitempty"`
 	Metadata        map[string]string `json:"metadata,omitempty"`
+	ClientTools     []ClientTool      `json:"clientTools,omitempty"`
+}
+
+// A ClientTool is one that programs of the caller's run. See architecture A3.7.
+type ClientTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema; nil: no arguments
+	TimeoutMS   int64           `json:"timeoutMs,omitempty"`  // 0 means a day
+	Parallel    bool            `json:"parallel,omitempty"`
 }
 
 // A Section is a part of the system prompt that belongs to one agent. See spec §8.1.
@@ -131,7 +141,7 @@ type Manifest struct {
 }
 
 // Rules is the behaviour version of this worker.
-const Rules = 3
+const Rules = 4
 
 // Worker is what every answer says about the worker that gave it.
 type Worker struct {
@@ -164,13 +174,14 @@ func EchoOf(first int64, tail []session.Record) Echo {
 // An Act is a call of plugin.Agent made inside a hook, gate or tool; the driver applies it before the answer that
 // carries it. See architecture A3.8.
 type Act struct {
-	Kind      string           `json:"kind"` // send, cancel or spawn
+	Kind      string           `json:"kind"` // send, cancel, spawn or plan
 	Message   *session.Message `json:"message,omitempty"`
 	Target    string           `json:"target,omitempty"`
 	Wakeup    bool             `json:"wakeup,omitempty"`
 	Cause     *session.Cause   `json:"cause,omitempty"`
 	KeepInbox bool             `json:"keepInbox,omitempty"`
 	Child     *Spawn           `json:"child,omitempty"`
+	On        bool             `json:"on,omitempty"` // plan
 }
 
 // The kinds of an [Act].
@@ -178,6 +189,7 @@ const (
 	ActSend   = "send"
 	ActCancel = "cancel"
 	ActSpawn  = "spawn"
+	ActPlan   = "plan"
 )
 
 // A Spawn asks for a child agent. See spec §6.4, architecture A3.13.
@@ -223,6 +235,7 @@ type Inherited struct {
 	NextTurn []Pending `json:"nextTurn,omitempty"`
 	NextStep []Pending `json:"nextStep,omitempty"`
 	Policy   *Policy   `json:"policy,omitempty"` // of a resumed session, as it was last
+	Plan     bool      `json:"plan,omitempty"`   // the same
 }
 
 // A Pending message, by id and size of its body.
@@ -266,6 +279,7 @@ type StepIn struct {
 	Lost     string           `json:"lost,omitempty"`     // settle: cancelled or exhausted
 	Now      int64            `json:"now,omitempty"`      // Unix ms at which the driver asked
 	Rerouted bool             `json:"rerouted,omitempty"` // the request starts from the declared configuration, not from the last header's
+	Plan     bool             `json:"plan,omitempty"`     // plan mode is on
 }
 
 // The outcomes of a Step.
@@ -349,6 +363,7 @@ type ToolIn struct {
 
 	Approved *Approved `json:"approved,omitempty"` // why it may run, if it had to be asked about
 	Said     *Said     `json:"said,omitempty"`     // check
+	Plan     bool      `json:"plan,omitempty"`     // plan mode is on
 }
 
 // EffectKey is the idempotency key of a call: session/epoch/turn.step/call. See architecture A3.7.

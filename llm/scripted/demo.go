@@ -13,7 +13,7 @@ import (
 )
 
 // Demo is the model of an installation without a key. It answers by simple rules: asked to echo something, for the time,
-// to list, read or write files it calls the built-in tool if that is offered; asked to count to a number it counts
+// to list, read or write files, or to ask the user something, it calls the built-in tool if that is offered; asked to count to a number it counts
 // slowly, so that one can interrupt; to anything else it says what it is and how to get a real model.
 //
 // Every answer is a function of the request alone, so it goes on after a restart. Set Pace to 0 for no pauses.
@@ -75,6 +75,8 @@ func (d *demoTurn) hear(m session.Message) {
 }
 
 var (
+	askRule   = regexp.MustCompile(`(?i)\bask me:? ([^:]+)(?:: *(.+))?`)
+	choices   = regexp.MustCompile(`\s*(?:,\s*or\b|,|\bor\b)\s*`)
 	countRule = regexp.MustCompile(`(?i)\bcount (?:up )?to (\d+)`)
 	echoRule  = regexp.MustCompile(`(?i)\becho\b[\s:]+(\S.*)`)
 	writeRule = regexp.MustCompile(`(?i)\bwrite\s+(\S.*?)\s+(?:to|into)\s+(?:the\s+)?(?:file\s+)?(\S+)`)
@@ -86,7 +88,9 @@ var (
 
 // respond follows the first rule that fits what the user asked.
 func (d *demoTurn) respond(asked string) {
-	if m := countRule.FindStringSubmatch(asked); m != nil {
+	if m := askRule.FindStringSubmatch(asked); m != nil {
+		d.call("ask_user", questionArgs(m[1], m[2]))
+	} else if m := countRule.FindStringSubmatch(asked); m != nil {
 		d.count(m[1])
 	} else if m := writeRule.FindStringSubmatch(asked); m != nil {
 		d.call("write_file", map[string]string{"path": unquote(m[2]), "content": unquote(m[1]) + "\n"})
@@ -104,7 +108,7 @@ func (d *demoTurn) respond(asked string) {
 }
 
 const introduction = "Hello! I am the scripted demo model: I need no key and follow a few simple rules. " +
-	"Try `please echo hello`, `what time is it`, `list files`, `read README.md` or `count to 20`. " +
+	"Try `please echo hello`, `what time is it`, `list files`, `read README.md`, `ask me which one: a, b` or `count to 20`. " +
 	"To talk to a real model, set OPENAI_API_KEY, ANTHROPIC_API_KEY or DEEPSEEK_API_KEY and start again."
 
 func (d *demoTurn) say(text string) { d.out.textParts(words(text), false, 0) }
@@ -124,12 +128,12 @@ func (d *demoTurn) count(digits string) {
 }
 
 // call asks for a tool, if it is offered. The call id is the place in the history, so it is the same in every process.
-func (d *demoTurn) call(name string, args map[string]string) {
+func (d *demoTurn) call(name string, args any) {
 	if !d.offers(name) {
 		d.say(fmt.Sprintf("For that I would call the tool %s, but this agent does not offer it.", name))
 		return
 	}
-	raw, _ := json.Marshal(args) // strings always marshal
+	raw, _ := json.Marshal(args) // strings and what holds them always marshal
 	d.out.tool(session.ToolCallBlock{ID: fmt.Sprintf("demo-%d", len(d.req.Messages)), Name: name, Arguments: string(raw)}, 1, false)
 }
 
@@ -140,6 +144,19 @@ func (d *demoTurn) offers(name string) bool {
 		}
 	}
 	return false
+}
+
+// questionArgs asks one question, with options if some are named.
+func questionArgs(text, options string) any {
+	q := map[string]any{"id": "answer", "text": strings.TrimRight(text, "?. ") + "?"}
+	if options = strings.TrimRight(options, "?. "); options != "" {
+		var all []any
+		for _, label := range choices.Split(options, -1) {
+			all = append(all, map[string]any{"label": label})
+		}
+		q["options"] = all
+	}
+	return map[string]any{"questions": []any{q}}
 }
 
 func zoneArgs(asked string) map[string]string {

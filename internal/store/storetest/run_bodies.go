@@ -40,14 +40,17 @@ func journals(t *testing.T, s *store.Store) {
 	put(j, 1, 0, "head")
 	put(j, 1, 1, "one")
 	put(j, 1, 1, "one")
-	put(j, 2, 0, "")
+	put(j.Flat(), 2, 0, "")
 	put(j, 1, 10, "ten")
-	put(j, 1, 2, "two\nlines")
-	put(s.Journal("s/1", 2, 3, 2, 0), 1, 0, "another attempt")
-	put(s.Journal("s/1", 2, 3, 1, 1), 1, 0, "another epoch")
-	put(s.Journal("s/1", 2, 30, 1, 0), 1, 0, "another step")
-	put(s.Journal("s", 2, 3, 1, 0), 1, 0, "another session")
+	put(j.Flat(), 1, 2, "two\nlines")
+	for _, other := range []*store.Journal{
+		s.Journal("s/1", 2, 3, 2, 0), s.Journal("s/1", 2, 3, 1, 1), s.Journal("s/1", 2, 30, 1, 0), s.Journal("s", 2, 3, 1, 0),
+	} { // another attempt, epoch, step, session
+		put(other, 1, 0, "another")
+		put(other.Flat(), 1, 1, "another")
+	}
 	require.ErrorIs(t, j.Put(t.Context(), 1, 1, []byte("other")), store.ErrExists)
+	require.ErrorIs(t, j.Flat().Put(t.Context(), 1, 2, []byte("other")), store.ErrExists)
 	require.Error(t, j.Put(t.Context(), 1, -1, nil))
 
 	got, err := j.Executions(t.Context())
@@ -67,10 +70,14 @@ func journalTail(t *testing.T, s *store.Store) {
 	j, other := s.Journal("s", 1, 1, 1, 0), s.Journal("s", 1, 1, 2, 0)
 	for execution := 1; execution <= 2; execution++ {
 		for n := range 3 {
-			require.NoError(t, j.Put(t.Context(), execution, n, []byte{byte(execution), byte(n)}))
+			to := j
+			if n == 1 {
+				to = j.Flat()
+			}
+			require.NoError(t, to.Put(t.Context(), execution, n, []byte{byte(execution), byte(n)}))
 		}
 	}
-	require.NoError(t, other.Put(t.Context(), 1, 0, nil))
+	require.NoError(t, other.Flat().Put(t.Context(), 1, 0, nil))
 	for _, c := range []struct{ execution, n, want int }{{0, -1, 6}, {1, -1, 6}, {1, 0, 5}, {1, 2, 3}, {1, 99, 3}, {2, 1, 1}, {2, 2, 0}} {
 		parts, err := j.Tail(t.Context(), c.execution, c.n)
 		require.NoError(t, err)
