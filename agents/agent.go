@@ -163,7 +163,8 @@ func (a *Agent) Roll(ctx context.Context) error {
 	return a.wrap(signals.RollAct, a.client.Backend.Signal(ctx, a.id, signals.RollAct, signals.Roll{RequestID: uuid.NewString()}))
 }
 
-// Approve lets a call that waits for a person run. id is one of State.Deferred. See architecture A3.7.
+// Approve lets a call that waits for a person run. id is one of State.Deferred. Who comes late, second or with arguments that
+// do not fit gets a [*RefusedError], and nothing has changed. See architecture A3.7.
 func (a *Agent) Approve(ctx context.Context, id string, o DecisionOptions) error {
 	_, err := a.Act(ctx, signals.Approve, o.payload(id))
 	return err
@@ -175,13 +176,31 @@ func (a *Agent) Deny(ctx context.Context, id string, o DecisionOptions) error {
 	return err
 }
 
-// DecisionOptions are for the record.
+// DecisionOptions refine a decision. By and Reason are for the record.
 type DecisionOptions struct {
 	By, Reason string
+
+	// Digest is what was looked at, see State.Deferred: if something else waits by now the decision is a [*RefusedError] with
+	// the code STALE.
+	Digest string
+	// Arguments, of an approval, are executed in the place of the model's, who is told so: a JSON object that fits the tool.
+	Arguments json.RawMessage
+	// Remember, of an approval, lets such calls of the agent run without asking from now on.
+	Remember *signals.Remember
 }
 
 func (o DecisionOptions) payload(id string) signals.Decision {
-	return signals.Decision{RequestID: uuid.NewString(), ID: id, By: o.By, Reason: o.Reason}
+	return signals.Decision{RequestID: uuid.NewString(), ID: id, By: o.By, Reason: o.Reason, Digest: o.Digest, Arguments: o.Arguments, Remember: o.Remember}
+}
+
+// SetPolicy switches what becomes of calls that must be asked about, gives the agent rules and takes rules away. Calls that
+// wait are judged anew before it returns: a relaxed policy lets them run, and [signals.PolicyNever] denies them.
+func (a *Agent) SetPolicy(ctx context.Context, p signals.Policy) error {
+	if p.RequestID == "" {
+		p.RequestID = uuid.NewString()
+	}
+	_, err := a.Act(ctx, signals.SetPolicy, p)
+	return err
 }
 
 // Plan switches plan mode on or off, from the next step on; by is for the record. See plugin.Definition.PlanFirst.

@@ -22,6 +22,8 @@ func DecodeDecision(act string, raw []byte) (Decision, error) {
 		err = fmt.Errorf("%s: id is missing", act)
 	case act == DenyCall && (len(d.Arguments) > 0 || d.Remember != nil):
 		err = fmt.Errorf("%s: arguments and remember go with %s", act, Approve)
+	case act == Approve && d.Remember != nil && d.Remember.UntilMS < 0:
+		err = fmt.Errorf("%s: remember: untilMs is %d: use a time in Unix ms, or leave it out for no end", act, d.Remember.UntilMS)
 	case len(d.Arguments) > MaxInline:
 		err = fmt.Errorf("%s: arguments are %d bytes; at most %d are taken", act, len(d.Arguments), MaxInline)
 	case len(d.Arguments) > 0 && !isObject(d.Arguments):
@@ -134,6 +136,9 @@ func DecodePolicy(raw []byte) (Policy, error) {
 		if r.Tool == "" || r.ID != "" {
 			return p, fmt.Errorf("policy: rule %d of allow: name a tool, and leave the id out: it is given", i+1)
 		}
+		if r.UntilMS < 0 {
+			return p, fmt.Errorf("policy: rule %d of allow: untilMs is %d: use a time in Unix ms, or leave it out for no end", i+1, r.UntilMS)
+		}
 	}
 	return p, nil
 }
@@ -181,6 +186,9 @@ func (p Patterns) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads it, in its order.
 func (p *Patterns) UnmarshalJSON(raw []byte) error {
+	if string(raw) == "null" {
+		return nil
+	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if open, err := dec.Token(); err != nil || open != json.Delim('{') {
 		return errors.New("args must be an object: a pattern for each argument")
@@ -194,6 +202,9 @@ func (p *Patterns) UnmarshalJSON(raw []byte) error {
 		var one string
 		if err := dec.Decode(&one); err != nil {
 			return fmt.Errorf("args: the pattern for %v must be a string: %w", name, err)
+		}
+		if name == "" {
+			return errors.New("args: the name of an argument is empty")
 		}
 		*p = append(*p, Pattern{Arg: fmt.Sprint(name), Pattern: one})
 	}

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -81,4 +82,47 @@ func TestWhatAnAgentWaitsFor(t *testing.T) {
 	} {
 		require.Equal(t, want, View(&s).WaitingFor)
 	}
+}
+
+// Who decides about a call sees what it is, and what it is bound to; who runs it sees what is executed.
+func TestWhatAnAgentAsks(t *testing.T) {
+	t.Parallel()
+	s := driver.State{Phase: driver.Tools, Calls: []driver.Call{
+		{Call: work.Call{ID: "c1", Name: "mail", Arguments: `{"to":"all"}`}, State: driver.CallAsking, Ask: &driver.Wait{ID: "1.1.c1", Digest: "d", Reason: "why", DueMS: 9}},
+		{Call: work.Call{ID: "c2", Name: "mail", Blob: &session.Artifact{SHA256: "ab"}}, State: driver.CallChecking, Effect: "tool-1",
+			Ask: &driver.Wait{ID: "1.1.c2", Checking: &driver.Checking{}}},
+		{Call: work.Call{ID: "c3", Name: "run", Arguments: `{"k":1}`}, State: driver.CallAsking, Ask: &driver.Wait{ID: "1.1.c3.result", Kind: work.WaitClient},
+			Approved: &work.Approved{Arguments: json.RawMessage(`{"k":2}`)}}}}
+	require.Equal(t, []signals.Deferred{
+		{ID: "1.1.c1", CallID: "c1", Tool: "mail", Arguments: `{"to":"all"}`, Kind: signals.WaitApproval, Digest: "d", Reason: "why", DueMS: 9},
+		{ID: "1.1.c2", CallID: "c2", Tool: "mail", Blob: &session.Artifact{SHA256: "ab"}, Kind: signals.WaitApproval, Checking: true},
+		{ID: "1.1.c3.result", CallID: "c3", Tool: "run", Arguments: `{"k":2}`, Kind: signals.WaitClient},
+	}, View(&s).Deferred)
+	require.Nil(t, View(&s).Approvals, "nothing is declared or switched")
+
+	s.Manifest.Approvals = &work.Approvals{Mode: work.PolicyAllowList}
+	require.Equal(t, &signals.Approvals{Policy: signals.PolicyAllowList}, View(&s).Approvals)
+	s.Policy = &work.Policy{Rules: []work.Rule{{ID: "rule-1", Tool: "mail", Digest: "d", Args: []work.ArgPattern{{Name: "to", Pattern: "me*"}}, UntilMS: 5, By: "ann"}}}
+	require.Equal(t, &signals.Approvals{Policy: signals.PolicyAllowList, Rules: []signals.Rule{
+		{ID: "rule-1", Tool: "mail", Digest: "d", Args: signals.Patterns{{Arg: "to", Pattern: "me*"}}, UntilMS: 5, By: "ann"}}}, View(&s).Approvals)
+	s.Policy = &work.Policy{Mode: work.PolicyNever}
+	require.Equal(t, &signals.Approvals{Policy: signals.PolicyNever}, View(&s).Approvals)
+}
+
+// What an act comes to as an input of the driver.
+func TestDecisionsBecomeInputs(t *testing.T) {
+	t.Parallel()
+	of := func(act, raw string) driver.Input {
+		in, err := Reader{}.Input(act, json.RawMessage(raw), "ref")
+		require.NoError(t, err)
+		return in
+	}
+	require.Equal(t, driver.Decided{Ref: "ref", ID: "x", Grant: true, Remember: &work.Rule{Digest: driver.SameCall, UntilMS: 7}},
+		of(signals.Approve, `{"id":"x","remember":{"untilMs":7}}`), "the very same call")
+	require.Equal(t, driver.Decided{Ref: "ref", ID: "x", Grant: true, Remember: &work.Rule{}}, of(signals.Approve, `{"id":"x","remember":{"any":true}}`))
+	require.Equal(t, driver.Decided{Ref: "ref", ID: "x", Grant: true, Remember: &work.Rule{Args: []work.ArgPattern{{Name: "b", Pattern: "1"}, {Name: "a", Pattern: "2"}}}},
+		of(signals.Approve, `{"id":"x","remember":{"args":{"b":"1","a":"2"}}}`))
+	require.Equal(t, driver.Decided{Ref: "ref", ID: "x", By: "ann", Digest: "d"}, of(signals.DenyCall, `{"id":"x","by":"ann","digest":"d"}`))
+	require.Equal(t, driver.PolicyAsked{Ref: "ref", Request: "r", Mode: "never", Allow: []work.Rule{{Tool: "t", UntilMS: 5}}, Revoke: []string{"rule-1"}, By: "ann", Reason: "night"},
+		of(signals.SetPolicy, `{"requestId":"r","mode":"never","allow":[{"tool":"t","untilMs":5}],"revoke":["rule-1"],"by":"ann","reason":"night"}`))
 }

@@ -11,43 +11,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) decisionCmd(use, short string, decide func(context.Context, *agents.Agent, string, agents.DecisionOptions) error) *cobra.Command {
-	var o agents.DecisionOptions
-	cmd := &cobra.Command{
-		Use:     use + " ID APPROVAL",
-		Short:   short,
-		Long:    short + ". `starter show ID` lists what waits.",
-		Example: "  starter " + use + " my-agent 2.1.call-1 --by alice",
-		Args:    cobra.ExactArgs(2),
-		RunE: a.withAgent(func(ctx context.Context, s *site, agent *agents.Agent, args []string) error {
-			if err := s.needWorker(ctx, a.queue, "nothing was decided"); err != nil {
-				return err
-			}
-			if err := decide(ctx, agent, args[0], o); err != nil {
-				return err
-			}
-			return a.print(map[string]bool{"decided": true}, "decided")
-		}),
-	}
-	cmd.Flags().StringVar(&o.By, "by", "", "who decides, for the record")
-	cmd.Flags().StringVar(&o.Reason, "reason", "", "why; the model is told the reason of a denial")
-	return cmd
-}
-
-func (a *app) approveCmd() *cobra.Command {
-	return a.decisionCmd("approve", "Let a tool call that waits for a person run",
-		func(ctx context.Context, agent *agents.Agent, id string, o agents.DecisionOptions) error {
-			return agent.Approve(ctx, id, o)
-		})
-}
-
-func (a *app) denyCmd() *cobra.Command {
-	return a.decisionCmd("deny", "Refuse a tool call that waits for a person",
-		func(ctx context.Context, agent *agents.Agent, id string, o agents.DecisionOptions) error {
-			return agent.Deny(ctx, id, o)
-		})
-}
-
 func (a *app) maintainCmd() *cobra.Command {
 	var args string
 	cmd := &cobra.Command{

@@ -207,6 +207,9 @@ func stateText(s signals.State) string {
 	if s.WaitingFor != "" {
 		fmt.Fprintf(&b, "\nwaits:    for %s", s.WaitingFor)
 	}
+	for _, d := range s.Deferred {
+		b.WriteString(askedText(d))
+	}
 	if s.LastError != nil {
 		fmt.Fprintf(&b, "\nerror:    %s: %s", s.LastError.Code, s.LastError.Message)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/everturn/everturn/signals"
 	"github.com/google/uuid"
@@ -130,10 +131,15 @@ func parseRaw(_ *setup, w *words) (act, error) {
 		var m struct {
 			ID string `json:"id"`
 		}
-		_ = json.Unmarshal(raw, &m) // an odd payload names no message
+		if !slices.Contains(aboutCalls, name) {
+			_ = json.Unmarshal(raw, &m) // an odd payload names no message
+		}
 		return r.sent(m.ID, receipt, err)
 	}, nil
 }
+
+// aboutCalls are the acts whose id is not a message's.
+var aboutCalls = []string{signals.Approve, signals.DenyCall, signals.AnswerAsked, signals.GiveResult}
 
 // parseAgain reads an act that is sent twice with the same request id, as a client does that lost the first answer; the
 // receipt is the second one's.

@@ -11,6 +11,7 @@ import (
 	"github.com/everturn/everturn/agents"
 	"github.com/everturn/everturn/plugin"
 	"github.com/everturn/everturn/session"
+	"github.com/everturn/everturn/signals"
 	"github.com/everturn/everturn/tools"
 )
 
@@ -19,7 +20,7 @@ var toolGates = []string{"tool-pre", "guard", "tool-execute", "tool-post", "tool
 
 // pipeline is what a scenario's definition has around its tools.
 type pipeline struct {
-	approval  bool
+	approval  *plugin.Approval
 	maxResult int
 }
 
@@ -30,21 +31,37 @@ func (s *setup) toolGate(kind, call, value string) error {
 	return err
 }
 
-// approvals reads `approval: on`: calls that must be asked about wait for a person.
+// approvals reads `approval: on|POLICY [allow TOOL [ARG=PATTERN]]`: calls that must be asked about wait for a person, unless
+// the policy knows the answer.
 func (s *setup) approvals(args []string, value string) error {
-	if len(args) > 0 || value != "on" {
-		return fmt.Errorf("want `approval: on`")
+	w := &words{value}
+	mode, err := w.bare("on or a policy")
+	if err != nil || len(args) > 0 {
+		return fmt.Errorf("want `approval: on` or a policy, such as `approval: allow-list allow write path=docs/*`")
 	}
-	s.pipeline.approval = true
-	return nil
+	service := &plugin.Approval{Deadline: plugin.NoDeadline, Policy: mode}
+	if mode == "on" {
+		service.Policy = ""
+	}
+	for w.take("allow") {
+		rule := plugin.Rule{}
+		if rule.Tool, err = w.bare("a tool"); err != nil {
+			return err
+		}
+		if name, pattern, ok := strings.Cut(w.peek(), "="); ok {
+			rule.Args = map[string]string{name: pattern}
+			w.take(w.peek())
+		}
+		service.Allow = append(service.Allow, rule)
+	}
+	s.pipeline.approval = service
+	return w.end()
 }
 
 // guardCalls registers what the scenario has around its tools, and nothing else: a gate costs a call a stage of its own.
 func (w *world) guardCalls(d *plugin.Definition) {
 	d.MaxResultBytes = w.pipeline.maxResult
-	if w.pipeline.approval {
-		d.Approval = &plugin.Approval{Deadline: plugin.NoDeadline}
-	}
+	d.Approval = w.pipeline.approval
 	for _, g := range w.gates {
 		switch {
 		case g.kind == "tool-pre" && d.ToolPreExecute == nil:
@@ -178,26 +195,44 @@ func (w *world) classifier(spec *toolSpec) func(json.RawMessage) bool {
 	}
 }
 
-// parseDecision reads `approve CALL` and `deny CALL ["reason"]`: a person decides about a call that waits.
+// parseDecision reads `approve CALL` and `deny CALL ["reason"]`, with `digest D` for what was looked at, `edit JSON` for other
+// arguments and `remember [any|ARG=PATTERN]`: a person decides about a call that waits.
 func parseDecision(grant bool) func(*setup, *words) (act, error) {
 	return func(_ *setup, w *words) (act, error) {
 		call, err := w.bare("the id of a call")
-		reason := ""
-		if err == nil && !w.done() {
-			reason, err = w.text("the reason")
+		o := agents.DecisionOptions{By: "somebody"}
+		for err == nil && !w.done() {
+			err = decision(w, &o)
 		}
-		return quiet(func(r *run, ctx context.Context) error { return r.decide(ctx, call, grant, reason) }), err
+		return quiet(func(r *run, ctx context.Context) error { return r.decide(ctx, call, grant, o) }), err
 	}
 }
 
+func decision(w *words, o *agents.DecisionOptions) (err error) {
+	switch {
+	case w.take("digest"):
+		o.Digest, err = w.bare("a digest")
+	case w.take("edit"):
+		o.Arguments, err = w.value("arguments")
+	case w.take("remember"):
+		o.Remember = &signals.Remember{Any: w.take("any")}
+		if name, pattern, ok := strings.Cut(w.peek(), "="); ok {
+			o.Remember.Args = signals.Patterns{{Arg: name, Pattern: pattern}}
+			w.take(w.peek())
+		}
+	default:
+		o.Reason, err = w.text("the reason")
+	}
+	return err
+}
+
 // decide decides about the call of the step that waits; one that does not wait any more is tried nevertheless.
-func (r *run) decide(ctx context.Context, call string, grant bool, reason string) error {
+func (r *run) decide(ctx context.Context, call string, grant bool, o agents.DecisionOptions) error {
 	state, err := r.agent.State(ctx)
 	if err != nil {
 		return err
 	}
 	id := fmt.Sprintf("%d.%d.%s", state.Turn, state.Step, call)
-	o := agents.DecisionOptions{By: "somebody", Reason: reason}
 	if grant {
 		return r.agent.Approve(ctx, id, o)
 	}

@@ -19,11 +19,13 @@ type toolSpec struct {
 	classifier string // parallel, exclusive, refusing or failing
 	effect     tools.Effect
 	whole      bool // its results are never projected
+	approved   bool // a person must let each call run
+	takes      json.RawMessage
 	deeds      []deed
 }
 
-// tool reads `tool NAME: [parallel|exclusive] [once|pure|keyed], deeds`. A deed without a comma before it is fine after
-// the traits.
+// tool reads `tool NAME: [parallel|exclusive] [once|pure|keyed] [approved] [takes SCHEMA], deeds`. A deed without a comma
+// before it is fine after the traits.
 func (s *setup) tool(args []string, value string) (err error) {
 	if len(args) != 1 {
 		return fmt.Errorf("want `tool NAME: traits deeds`, such as `tool echo: parallel, text \"hi\"`")
@@ -32,6 +34,12 @@ func (s *setup) tool(args []string, value string) (err error) {
 	w := &words{value}
 	for traits := true; traits; {
 		traits = t.trait(w)
+	}
+	if w.take("takes") {
+		if t.takes, err = w.value("a schema"); err != nil {
+			return err
+		}
+		w.take(",")
 	}
 	t.deeds, err = s.parseDeeds("tool", w)
 	s.tools = append(s.tools, t)
@@ -45,6 +53,8 @@ func (t *toolSpec) trait(w *words) bool {
 		t.classifier = word
 	case "whole":
 		t.whole = true
+	case "approved":
+		t.approved = true
 	case "once", "pure", "keyed":
 		t.effect = tools.Effect(word)
 	default:
@@ -57,7 +67,7 @@ func (t *toolSpec) trait(w *words) bool {
 
 // make makes the tool. A `hold` without a name of its own stands at the id of the call.
 func (w *world) tool(spec *toolSpec) *tools.Tool {
-	return &tools.Tool{Name: spec.name, Description: "A tool of the scenario.", Effect: spec.effect,
+	t := &tools.Tool{Name: spec.name, Description: "A tool of the scenario.", Effect: spec.effect,
 		Parameters: json.RawMessage(`{"type":"object"}`), Parallel: w.classifier(spec), KeepWhole: spec.whole,
 		Run: func(ctx context.Context, args json.RawMessage) (tools.Result, error) {
 			call, _ := tools.CallFrom(ctx)
@@ -65,6 +75,14 @@ func (w *world) tool(spec *toolSpec) *tools.Tool {
 			defer w.bodies.end(call.ID)
 			return w.body(ctx, call.ID, spec.deeds, args)
 		}}
+	if spec.approved {
+		t.NeedsApproval = "it is declared"
+	}
+	if spec.takes != nil {
+		nothing := func(context.Context, json.RawMessage) (string, error) { return "", nil }
+		t.Parameters, t.Validate = spec.takes, tools.Must(tools.New(spec.name, "", nothing, tools.WithParameters(spec.takes))).Validate
+	}
+	return t
 }
 
 // body does what the tool does.

@@ -110,7 +110,11 @@ func (w *walker) reincarnate() {
 }
 
 func (w *walker) anyManifest() work.Manifest {
-	return work.Manifest{Rules: work.Rules, MaxParallel: w.r.IntN(4), SessionStart: w.chance(2), TurnStopping: w.chance(2), Tells: session.Told()}
+	m := work.Manifest{Rules: work.Rules, MaxParallel: w.r.IntN(4), SessionStart: w.chance(2), TurnStopping: w.chance(2), Tells: session.Told()}
+	if w.chance(2) {
+		m.Approvals = &work.Approvals{Mode: anyMode[w.r.IntN(len(anyMode)-1)], Allow: []work.Rule{{Tool: "echo", Digest: "d3"}}}
+	}
+	return m
 }
 
 // checkSteps reads the log: calls start and are answered in model order, all of them in their step, and a projection
@@ -196,7 +200,9 @@ func (w *walker) noteAccepted(in Input, r Receipt) {
 }
 
 func (w *walker) request(ref string) Input {
-	switch w.r.IntN(33) {
+	switch w.r.IntN(35) {
+	case 33, 34:
+		return w.anyPolicy(ref)
 	case 30, 31, 32:
 		return w.anyMove(ref)
 	case 26, 27:
@@ -288,7 +294,47 @@ func (w *walker) anyDecision(ref string) Input {
 	if kind != "" {
 		return Answered{Ref: ref, ID: id, By: "somebody", Said: work.Said{Kind: kind, Answers: json.RawMessage(`[{"skip":true}]`)}}
 	}
-	return Decided{Ref: ref, ID: id, Grant: w.chance(2), By: "somebody", Reason: "why"}
+	in := Decided{Ref: ref, ID: id, Grant: w.chance(2), By: "somebody", Reason: "why"}
+	if w.chance(3) {
+		in.Digest = w.anyDigest()
+	}
+	switch w.r.IntN(6) {
+	case 0:
+		in.Arguments = json.RawMessage(fmt.Sprintf(`{"edit":%d}`, w.r.IntN(3)))
+	case 1:
+		rule := w.anyRule()
+		in.Remember = &rule
+	}
+	return in
+}
+
+func (w *walker) anyDigest() string { return []string{"d1", "d2", "d3", "d4"}[w.r.IntN(4)] }
+
+func (w *walker) anyRule() work.Rule {
+	r := work.Rule{Tool: []string{"echo", "other"}[w.r.IntN(2)]}
+	if w.chance(2) {
+		r.UntilMS = w.now + int64(w.r.IntN(400))
+	}
+	if w.chance(2) {
+		r.Digest = []string{"d1", "d2", SameCall}[w.r.IntN(3)]
+	}
+	if w.chance(3) {
+		r.Args = []work.ArgPattern{{Name: "k", Pattern: "*"}}
+	}
+	return r
+}
+
+var anyMode = []string{"", work.PolicyAsk, work.PolicyAsk, work.PolicyAllowList, work.PolicyNever, work.PolicyAlways, "nobody's"}
+
+func (w *walker) anyPolicy(ref string) Input {
+	in := PolicyAsked{Ref: ref, Mode: anyMode[w.r.IntN(len(anyMode))], By: "somebody"}
+	if w.chance(2) {
+		in.Allow = append(in.Allow, w.anyRule())
+	}
+	if w.chance(3) {
+		in.Revoke = append(in.Revoke, fmt.Sprintf("rule-%d", 1+w.r.IntN(4)))
+	}
+	return in
 }
 
 func (w *walker) anySpawn() work.Spawn {
@@ -540,7 +586,7 @@ func (w *walker) answerTool(r *running, in work.ToolIn) {
 	}
 	if in.Mode == work.ToolCheck { // nothing is asked for there
 		verdict := []string{work.Allow, work.Allow, work.Deny}[w.r.IntN(3)]
-		w.feed(ToolDone{ID: r.id, Out: work.ToolOut{Verdict: verdict, Content: session.TextContent("said"), IsError: w.chance(4)}})
+		w.feed(ToolDone{ID: r.id, Out: work.ToolOut{Verdict: verdict, Digest: w.anyDigest(), Content: session.TextContent("said"), IsError: w.chance(4)}})
 		return
 	}
 	out := work.ToolOut{Content: session.TextContent("result"), IsError: w.chance(4), Concludes: w.chance(6), Acts: w.anyActs(), SkipPost: w.chance(8)}
@@ -584,6 +630,9 @@ func (w *walker) anyVerdict(out work.ToolOut) work.ToolOut {
 		out.Verdict = work.Allow
 	case n < 9:
 		out.Verdict, out.DeadlineMS = work.Ask, int64(w.r.IntN(2))*1000
+		if !w.chance(6) { // a worker of before
+			out.Digest = w.anyDigest()
+		}
 	case n < 10:
 		out.Verdict, out.IsError = work.Fault, true
 	default:
@@ -638,7 +687,7 @@ func (w *walker) endOne() {
 	case StartStep:
 		w.stepDone(answer{outcome: work.StepMessage, finish: session.FinishStop, chunks: 1})
 	case StartTool:
-		w.toolDone(e.In.Call.ID, work.ToolOut{Verdict: work.Allow, Content: session.TextContent("result"), Concludes: true})
+		w.toolDone(e.In.Call.ID, work.ToolOut{Verdict: work.Allow, Digest: "d1", Content: session.TextContent("result"), Concludes: true})
 	case StartHook:
 		w.drop(r)
 		w.feed(HookDone{ID: r.id})

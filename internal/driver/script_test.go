@@ -35,7 +35,7 @@ import (
 //	hook ok|fail CODE [acts=…], task ok|fail CODE [writes=N] [acts=…]
 //	lost step|hook|task|tool ID cancelled|exhausted|unavailable
 //	spawn ID [follows] [req=R], child ID started|failed CODE|idle [stranger]|closed|terminated|seen|gone
-//	hold, release, persist, persist fail, timer KIND, wait MS, roll, resume, born [max=N] [rules=N] [start] [stop] [owned [reports]] [tells=K,K] [acts=…]
+//	hold, release, persist, persist fail, timer KIND, wait MS, roll, resume, born [max=N] [rules=N] [start] [stop] [owned [reports]] [policy=MODE] [allow=TOOL:ARG:PATTERN,…] [tells=K,K] [acts=…]
 //
 // and what must be seen:
 //
@@ -353,8 +353,8 @@ func (w *world) act(line string) {
 		if a.has("owned") {
 			w.state().Owner, w.state().Bond, w.state().Reports = "p", "1.child-1", a.has("reports")
 		}
-		w.bornAs(work.SetupOut{Acts: parseActs(a.list("acts")),
-			Manifest: work.Manifest{Rules: a.num("rules"), MaxParallel: a.num("max"), SessionStart: a.has("start"), TurnStopping: a.has("stop"), Tells: a.list("tells")}})
+		w.bornAs(work.SetupOut{Acts: parseActs(a.list("acts")), Manifest: work.Manifest{Rules: a.num("rules"), MaxParallel: a.num("max"),
+			SessionStart: a.has("start"), TurnStopping: a.has("stop"), Approvals: w.declared(a), Tells: a.list("tells")}})
 	default:
 		w.feed(w.input(a, w.ref()))
 	}
@@ -409,7 +409,7 @@ func (w *world) input(a words, ref string) Input {
 		}
 		return Answered{Ref: ref, Request: req, ID: a.at(1), By: "somebody", Said: said}
 	case "policy":
-		return w.policy(a, PolicyAsked{Ref: ref, Request: req, Mode: a.at(1), Revoke: a.list("revoke"), By: "somebody"})
+		return w.switched(a, PolicyAsked{Ref: ref, Request: req, Mode: a.at(1), Revoke: a.list("revoke"), By: "somebody"})
 	case "configure":
 		return ConfigureAsked{Ref: ref, Request: req, Patch: json.RawMessage(a.at(1))}
 	case "maintain":
@@ -440,7 +440,7 @@ func (w *world) decision(a words, in Decided) Decided {
 	return in
 }
 
-func (w *world) policy(a words, in PolicyAsked) PolicyAsked {
+func (w *world) switched(a words, in PolicyAsked) PolicyAsked {
 	for _, one := range a.list("allow") {
 		tool, pattern, limited := strings.Cut(one, ":")
 		rule := work.Rule{Tool: tool, UntilMS: w.until(a)}
@@ -450,6 +450,14 @@ func (w *world) policy(a words, in PolicyAsked) PolicyAsked {
 		in.Allow = append(in.Allow, rule)
 	}
 	return in
+}
+
+// declared is what a definition says of approvals.
+func (w *world) declared(a words) *work.Approvals {
+	if allow := w.switched(a, PolicyAsked{}).Allow; allow != nil || a.opts["policy"] != "" {
+		return &work.Approvals{Mode: a.opts["policy"], Allow: allow}
+	}
+	return nil
 }
 
 func (w *world) until(a words) int64 {

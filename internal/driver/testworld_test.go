@@ -136,6 +136,10 @@ func (w *world) reborn(mode string, manifest work.Manifest) *world {
 	next.carryOut(effects)
 	turn, _ := next.log.State().Turn()
 	from := &work.Inherited{Epoch: 2, Head: next.head(), Turn: turn}
+	if mode == "resume" && w.state().Policy != nil {
+		policy := w.ruled
+		from.Policy, next.ruled = &policy, policy
+	}
 	for _, m := range next.tracer.Inbox.NextTurn {
 		from.NextTurn = append(from.NextTurn, work.Pending{ID: m.ID, Bytes: len(m.Text())})
 	}
@@ -479,7 +483,7 @@ func (w *world) checkTool(in work.ToolIn) {
 			if t.In.Mode == work.ToolRun && (!t.In.Call.Parallel || !in.Call.Parallel) && in.Mode == work.ToolRun {
 				w.failf("call %s runs beside %s", in.Call.ID, t.In.Call.ID)
 			}
-			if t.In.Call.ID == in.Call.ID && !r.cancelled {
+			if t.In.Call.ID == in.Call.ID {
 				w.failf("call %s has two stages at once", in.Call.ID)
 			}
 		}
@@ -512,6 +516,7 @@ func (w *world) allow(before State, in Input) {
 		switch in := in.(type) {
 		case ToolDone:
 			gate, check := c.State == CallGating, c.State == CallChecking && c.Ask.Kind == ""
+			check = check && in.Out.Digest != ""
 			if allows := c.Effect == in.ID && in.Out.Verdict == work.Allow; allows && check {
 				w.edited[key] = string(c.Ask.Checking.Said.Arguments)
 			}
