@@ -78,8 +78,7 @@ func (d *Driver) stopWaiting(c *Call) {
 	c.Effect, c.Ask.Checking = "", nil
 }
 
-// onAnswered takes answers, or the result of a program. What waits for nothing of the kind changes nothing. See architecture
-// A3.7.
+// onAnswered takes answers, or the result of a program. What waits for nothing of the kind changes nothing. See architecture A3.7.
 func (d *Driver) onAnswered(in Answered) {
 	if d.seen(in.Ref, in.Request, in.ID) || d.closed(in.Ref, in.ID) {
 		return
