@@ -60,7 +60,7 @@ type Run struct {
 type Listed struct {
 	ID         string    `json:"id"`
 	Status     string    `json:"status"`            // idle, running, or how its run closed
-	Waiting    string    `json:"waiting,omitempty"` // approval: a call waits for a person
+	Waiting    string    `json:"waiting,omitempty"` // approval, question or client: what a call waits for outside
 	Definition string    `json:"definition,omitempty"`
 	Model      string    `json:"model,omitempty"`
 	Parent     string    `json:"parent,omitempty"`
