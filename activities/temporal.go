@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/everturn/everturn/internal/work"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -34,7 +35,7 @@ func OnTemporal(c Config) Config {
 	}
 	if c.Later == nil {
 		c.Later = func(err error, after time.Duration) error {
-			return temporal.NewApplicationErrorWithOptions(err.Error(), ErrTypeUntold, temporal.ApplicationErrorOptions{NextRetryDelay: after})
+			return temporal.NewApplicationErrorWithOptions(err.Error(), work.ErrUntold, temporal.ApplicationErrorOptions{NextRetryDelay: after})
 		}
 	}
 	if c.Log == nil {
@@ -42,9 +43,6 @@ func OnTemporal(c Config) Config {
 	}
 	return c
 }
-
-// ErrTypeUntold is the type of the retryable error of somebody who could not be told.
-const ErrTypeUntold = "NOT_TOLD"
 
 // ErrTypeStopped is the type of the retryable error of an activity that was stopped without being cancelled: its worker
 // shuts down, or it was paused, reset or timed out.

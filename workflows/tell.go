@@ -3,6 +3,7 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/everturn/everturn/internal/driver"
@@ -44,13 +45,25 @@ func Tell(ctx workflow.Context, in work.TellIn) (work.TellOut, error) {
 		to.Target = t.Key
 		calls = append(calls, workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, tellOptions(in, in.Kind+" → "+t.Host)), work.Tell, to))
 	}
-	var failed []error
+	var failed []string
 	for _, call := range calls {
 		if err := call.Get(ctx, nil); err != nil {
-			failed = append(failed, cause(err))
+			failed = append(failed, reasonOf(err))
 		}
 	}
-	return out, errors.Join(failed...)
+	if failed != nil {
+		return out, temporal.NewNonRetryableApplicationError(strings.Join(failed, "; "), work.ErrUntold, nil)
+	}
+	return out, nil
+}
+
+// reasonOf is what an activity said, or why it said nothing.
+func reasonOf(err error) string {
+	var app *temporal.ApplicationError
+	if errors.As(err, &app) {
+		return app.Message()
+	}
+	return cause(err).Error()
 }
 
 // tellOptions are patient: what is told may be down for a day.

@@ -10,7 +10,7 @@ import (
 
 // parseIndex reads `index 1.1.c1 approval, …` or `index none`: what the store lists that waits.
 func parseIndex(args []string, rest string) (*watch, error) {
-	return arriving(named("index", value(args, rest), func(ctx context.Context, r *run) (string, error) {
+	w, err := arriving(named("index", value(args, rest), func(ctx context.Context, r *run) (string, error) {
 		list, _, err := r.site.client.Waiting(ctx, agents.WaitingOptions{})
 		if err != nil || len(list) == 0 {
 			return "none", err
@@ -21,6 +21,10 @@ func parseIndex(args []string, rest string) (*watch, error) {
 		}
 		return strings.Join(out, ", "), nil
 	}))
+	if err == nil {
+		w.lags = true // whoever tells is not waited for
+	}
+	return w, err
 }
 
 // parseStored reads `stored all`: the store alone has the whole log. Else it says how much of it there is.

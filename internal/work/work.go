@@ -586,6 +586,7 @@ const (
 	ErrInvalidSpec       = "INVALID_SPEC"
 	ErrCreatedHook       = "CREATED_HOOK"
 	ErrUntellable        = "WEBHOOK_REFUSED" // Tell: another try would fail too
+	ErrUntold            = "NOT_TOLD"        // of the workflow that tells, and of a try that may be repeated
 
 	// Of a resume or fork; see spec §7.3.
 	ErrSessionNotFound = "SESSION_NOT_FOUND"
