@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -72,7 +73,8 @@ func runs(t *testing.T, c client.Client) map[string][]*workflowpb.WorkflowExecut
 	}
 	for _, executions := range out {
 		slices.SortFunc(executions, func(a, b *workflowpb.WorkflowExecutionInfo) int {
-			return a.GetStartTime().AsTime().Compare(b.GetStartTime().AsTime())
+			return cmp.Or(cmp.Compare(a.GetType().GetName(), b.GetType().GetName()), // agents, then what is told of them
+				a.GetStartTime().AsTime().Compare(b.GetStartTime().AsTime()))
 		})
 	}
 	return out
