@@ -103,7 +103,7 @@ func ExampleApproval() {
 	fmt.Println(d.Validate())
 	// Output:
 	// <nil>
-	// definition clerk: Approval.Policy is "sometimes": use ask, allow-list, never or always
+	// definition clerk: approval: policy is "sometimes": use ask, allow-list, never or always
 }
 
 // A wrapper that tries a tool once more, and a gate that makes the model try harder.

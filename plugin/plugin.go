@@ -136,7 +136,7 @@ func (d *Definition) validateRest() error {
 	}
 	if d.Approval != nil {
 		if err := d.Approval.validate(); err != nil {
-			return fmt.Errorf("definition %s: Approval.%w", d.Name, err)
+			return fmt.Errorf("definition %s: approval: %w", d.Name, err)
 		}
 	}
 	if d.Params != nil {
