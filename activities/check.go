@@ -9,8 +9,7 @@ import (
 	"github.com/everturn/everturn/internal/work"
 )
 
-// check judges what somebody said to a waiting call. Whoever said it is told why it does not fit; the call waits on then.
-// See architecture A3.7.
+// check judges what somebody said to a call that waits: nothing has happened yet. See architecture A3.7.
 func (c *call) check(ctx context.Context) (work.ToolOut, error) {
 	if c.in.Said == nil {
 		return work.ToolOut{}, errors.New("nothing was said that could be checked")
@@ -22,25 +21,11 @@ func (c *call) check(ctx context.Context) (work.ToolOut, error) {
 		return c.checkAnswers(ctx)
 	case work.WaitClient:
 		return c.checkResult(ctx)
-	default:
-		return unfitting(fmt.Errorf("this worker cannot check %q", c.in.Said.Kind)), nil
 	}
+	return refusal(fmt.Errorf("this worker knows nothing of %q", c.in.Said.Kind)), nil
 }
 
-// unfitting tells whoever said it, in one line, why it does not count.
-func unfitting(why error) work.ToolOut {
+// refusal is the answer to what does not fit: the call waits on.
+func refusal(why error) work.ToolOut {
 	return work.ToolOut{Verdict: work.Deny, Reason: clip(strings.Join(strings.Fields(why.Error()), " "))}
-}
-
-// fitting ends the call with what was said: it goes through the stages that come after a body.
-func (c *call) fitting(ctx context.Context, out work.ToolOut) (work.ToolOut, error) {
-	if c.edited() != nil { // a program ran it with a person's arguments
-		var err error
-		if out, err = c.keepNote(ctx, out); err != nil {
-			return out, err
-		}
-	}
-	out, err := c.afterBody(ctx, out)
-	out.Verdict, out.Reason = work.Allow, ""
-	return out, err
 }

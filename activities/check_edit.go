@@ -14,24 +14,24 @@ import (
 // object. See architecture D20.
 func (c *call) checkEdit(ctx context.Context) (work.ToolOut, error) {
 	if c.tool == nil {
-		return unfitting(c.unknown()), nil
+		return refusal(c.unknown()), nil
 	}
 	if err := takes(c.tool, string(c.in.Said.Arguments)); err != nil {
-		return unfitting(err), nil
+		return refusal(err), nil
 	}
 	call, invalid, err := c.materialise(ctx)
 	switch {
 	case err != nil:
 		return work.ToolOut{}, err
 	case invalid != nil:
-		return unfitting(errors.New(invalid.Content.Text())), nil
+		return refusal(errors.New(invalid.Content.Text())), nil
 	}
 	reason, err := c.kind.Objection(call)
 	switch {
 	case err != nil:
-		return unfitting(err), nil
+		return refusal(err), nil
 	case reason != "":
-		return unfitting(errors.New(reason)), nil
+		return refusal(errors.New(reason)), nil
 	}
 	return work.ToolOut{Verdict: work.Allow, Digest: c.digest(), Content: session.Content{}}, nil
 }

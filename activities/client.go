@@ -106,20 +106,20 @@ func checkObjectSchema(raw json.RawMessage) error {
 func (c *call) checkResult(ctx context.Context) (work.ToolOut, error) {
 	content, err := c.given(ctx)
 	if problem := unreadable(err); problem != nil {
-		return unfitting(problem), nil
+		return refusal(problem), nil
 	}
 	if err != nil {
 		return work.ToolOut{}, err
 	}
 	content, refused := c.readable(content)
 	if refused != nil {
-		return unfitting(errors.New(strings.TrimPrefix(refused.Content.Text(), "Error: "))), nil
+		return refusal(errors.New(strings.TrimPrefix(refused.Content.Text(), "Error: "))), nil
 	}
 	out := work.ToolOut{IsError: c.in.Said.IsError}
 	if out.Content, err = c.setAside(ctx, content); err != nil {
 		return out, err
 	}
-	return c.fitting(ctx, out)
+	return c.endWith(ctx, out)
 }
 
 // given is what the program gave, in full.

@@ -23,6 +23,17 @@ func (r *Refusal) Error() string { return r.Kind + ": " + r.Err.Error() }
 // Unwrap returns the reason.
 func (r *Refusal) Unwrap() error { return r.Err }
 
+// A Delay is an error that another try may mend, after some time; 0 leaves that to the engine.
+type Delay struct {
+	After time.Duration
+	Err   error
+}
+
+func (d *Delay) Error() string { return d.Err.Error() }
+
+// Unwrap returns the reason.
+func (d *Delay) Unwrap() error { return d.Err }
+
 // A final error is handed to the engine as it is, without the context that others get on their way out.
 type final struct{ error }
 

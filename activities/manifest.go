@@ -30,7 +30,7 @@ func manifestOf(d *plugin.Definition, set *tools.Set) work.Manifest {
 		m.MaxParallel = plugin.DefaultMaxParallelTools
 	}
 	m.SessionStart, m.TurnStopping = len(d.SessionStart) > 0, len(d.TurnStopping) > 0
-	m.Tasks, m.Approvals = taskNames(d), approvalsOf(d.Approval)
+	m.Tasks, m.Approvals, m.Tells = taskNames(d), approvalsOf(d.Approval), work.TellsOf(webhooksOf(d), session.ToldWaits())
 	return m
 }
 
@@ -85,6 +85,8 @@ type features struct {
 	Hides       bool
 	Compaction  *plugin.Compaction
 	Params      json.RawMessage `json:",omitempty"`
+	Tells       []string
+	Webhooks    []plugin.Webhook `json:",omitempty"`
 }
 
 // An approvalFeature has what is not declared left out, so that the digests of before stay.
@@ -114,6 +116,7 @@ func digest(d *plugin.Definition, set *tools.Set) string {
 	f := features{
 		Name: d.Name, Route: declaredConfig(d, work.Spec{}), ToolOrder: d.ToolOrder, MaxParallel: d.MaxParallelTools,
 		Gates: gateCounts(d), Approval: (*approvalFeature)(d.Approval), MaxResult: d.MaxResultBytes, Tasks: taskNames(d), Hides: d.Hide != nil, Compaction: d.Compaction, Params: d.Params,
+		Tells: work.TellsOf(webhooksOf(d), session.ToldWaits()), Webhooks: d.Webhooks,
 	}
 	for _, s := range d.Sections {
 		f.Sections = append(f.Sections, sectionFeature{s.Name, s.Text, s.Order, s.Render != nil, s.Complete})

@@ -33,18 +33,25 @@ func (c *call) checkAnswers(ctx context.Context) (work.ToolOut, error) {
 		return work.ToolOut{}, fmt.Errorf("questions: %w", err)
 	}
 	if err := json.Unmarshal(c.in.Said.Answers, &answers); err != nil {
-		return unfitting(fmt.Errorf("the answers cannot be read: %w", err)), nil
+		return refusal(fmt.Errorf("the answers cannot be read: %w", err)), nil
 	}
 	shown, err := answersTo(questions, answers)
 	if err != nil {
-		return unfitting(err), nil
+		return refusal(err), nil
 	}
 	result, failure := c.answered(ctx, shown)
 	out, err := c.shape(ctx, result, failure)
 	if err != nil {
 		return out, err
 	}
-	return c.fitting(ctx, out)
+	return c.endWith(ctx, out)
+}
+
+// endWith ends the call with what was said: it goes through the stages that come after a body.
+func (c *call) endWith(ctx context.Context, out work.ToolOut) (work.ToolOut, error) {
+	out, err := c.afterBody(ctx, out)
+	out.Verdict, out.Reason = work.Allow, ""
+	return out, err
 }
 
 // answered lets the tool make something of the answers, if it wants to.

@@ -21,9 +21,9 @@ func asks(q tools.Questions, opts ...tools.Option) setting {
 }
 
 var (
-	target = tools.Question{ID: "target", Text: "Where to?", Options: []tools.Choice{{Label: "test"}, {Label: "prod", Detail: "for all"}}, Must: true}
-	extras = tools.Question{ID: "extras", Text: "What else?", Options: []tools.Choice{{Label: "docs"}, {Label: "blog"}}, Multi: true, Free: true}
-	when   = tools.Question{ID: "when", Text: "When?"}
+	whereTo = tools.Question{ID: "target", Text: "Where to?", Options: []tools.Choice{{Label: "test"}, {Label: "prod", Detail: "for all"}}, Must: true}
+	extras  = tools.Question{ID: "extras", Text: "What else?", Options: []tools.Choice{{Label: "docs"}, {Label: "blog"}}, Multi: true, Free: true}
+	when    = tools.Question{ID: "when", Text: "When?"}
 )
 
 // answers says what people answered to the questions of call c1 of tool t.
@@ -38,7 +38,7 @@ func (b *bench) answers(questions []tools.Question, answers string) work.ToolIn 
 
 func TestACallThatAsksPeople(t *testing.T) { // A3.7
 	t.Parallel()
-	questions := []tools.Question{target, extras}
+	questions := []tools.Question{whereTo, extras}
 	b := called(t, asks(tools.Questions{Questions: questions, Deadline: time.Minute + 1}, tools.WithEffect(tools.Pure)))
 	out := b.tool(b.call("t", "{}"))
 	require.Equal(t, work.WaitQuestion, out.Defer.Kind)
@@ -86,7 +86,7 @@ func TestWhatTheModelReadsOfAnswers(t *testing.T) {
 			`{"id":"extras","question":"What else?","skipped":true},{"id":"when","question":"When?","skipped":true}]}`,
 	} {
 		b := called(t)
-		out := b.tool(b.answers([]tools.Question{target, extras, when}, answers))
+		out := b.tool(b.answers([]tools.Question{whereTo, extras, when}, answers))
 		require.Equal(t, work.Allow, out.Verdict, out.Reason)
 		require.Equal(t, want, out.Content.Text())
 		require.False(t, out.IsError)
@@ -115,7 +115,7 @@ func TestAnswersThatDoNotFit(t *testing.T) {
 		`the answers cannot be read`:                                      `{"target":"test"}`,
 	} {
 		b := called(t)
-		out := b.tool(b.answers([]tools.Question{target, extras, when}, answers))
+		out := b.tool(b.answers([]tools.Question{whereTo, extras, when}, answers))
 		require.Equal(t, work.Deny, out.Verdict)
 		require.Contains(t, out.Reason, want)
 		require.NotContains(t, out.Reason, "\n")
@@ -153,7 +153,7 @@ func TestACheckThatThisWorkerDoesNotKnow(t *testing.T) {
 	in.Mode, in.Said = work.ToolCheck, &work.Said{Kind: "oath"}
 	out := b.tool(in)
 	require.Equal(t, work.Deny, out.Verdict)
-	require.Contains(t, out.Reason, `cannot check "oath"`)
+	require.Contains(t, out.Reason, `knows nothing of "oath"`)
 	in.Said = nil
 	_, err := b.a.Tool(b.ctx, in)
 	require.ErrorContains(t, err, "nothing was said")

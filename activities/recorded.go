@@ -24,7 +24,7 @@ const (
 
 // checkSpec names the field that is wrong and what would be right. See spec §6.1.1, C-100, and architecture A3.12.
 func (a *Activities) checkSpec(k *kind, s work.Spec) error {
-	for _, check := range []func(*kind, work.Spec) error{a.checkRoute, checkNames, checkParams, checkSections, checkTools, checkClientTools, checkMetadata} {
+	for _, check := range []func(*kind, work.Spec) error{a.checkRoute, checkNames, checkParams, checkSections, checkTools, checkClientTools, checkMetadata, a.checkWebhooks} {
 		if err := check(k, s); err != nil {
 			return err
 		}
@@ -181,5 +181,5 @@ func metadataOf(s work.Spec) json.RawMessage {
 
 // recordedOf is what the workflow must know of a stored spec.
 func recordedOf(digest string, s work.Spec) *work.Recorded {
-	return &work.Recorded{Spec: digest, Title: s.Title, Queue: s.Queue, Metadata: metadataOf(s)}
+	return &work.Recorded{Spec: digest, Title: s.Title, Queue: s.Queue, Metadata: metadataOf(s), Tells: work.TellsOf(s.Webhooks, nil)}
 }

@@ -32,11 +32,19 @@ func OnTemporal(c Config) Config {
 			return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
 		}
 	}
+	if c.Later == nil {
+		c.Later = func(err error, after time.Duration) error {
+			return temporal.NewApplicationErrorWithOptions(err.Error(), ErrTypeUntold, temporal.ApplicationErrorOptions{NextRetryDelay: after})
+		}
+	}
 	if c.Log == nil {
 		c.Log = func(ctx context.Context, msg string, kv ...any) { activity.GetLogger(ctx).Warn(msg, kv...) }
 	}
 	return c
 }
+
+// ErrTypeUntold is the type of the retryable error of somebody who could not be told.
+const ErrTypeUntold = "NOT_TOLD"
 
 // ErrTypeStopped is the type of the retryable error of an activity that was stopped without being cancelled: its worker
 // shuts down, or it was paused, reset or timed out.

@@ -61,9 +61,21 @@ func (a *Agent) fate(ctx context.Context, id string) (state signals.MessageState
 		ok = true
 	}
 	if ok && state.State == session.FateDiscarded {
-		err = &RefusedError{Code: "DISCARDED", Message: "the message was removed from the inbox before a turn took it"}
+		err = &RefusedError{Code: "DISCARDED", Message: discarded(state)}
 	}
 	return state, ok, err
+}
+
+// discarded says why no turn will take a message.
+func discarded(m signals.MessageState) string {
+	switch m.Cause {
+	case session.Replaced:
+		return fmt.Sprintf("the message was replaced by message %s before a turn took it: await that one", m.ReplacedBy)
+	case session.Cancelled:
+		return "the message was discarded with the work that was cancelled, before a turn took it"
+	default:
+		return "the message was removed from the inbox before a turn took it"
+	}
 }
 
 func (a *Agent) stillOpen(ctx context.Context) error {

@@ -35,7 +35,7 @@ type Backend interface {
 	// History yields all bytes that the agent's last run remembers, in which it may name objects of the store: what it was
 	// started with, what it was sent, what activities answered. It needs no worker.
 	History(ctx context.Context, id string) iter.Seq2[[]byte, error]
-	// Forget removes an agent that has ended, with all its runs; [ErrExists] if it is live. An unknown one is no error.
+	// Forget removes an agent that has ended, with all its runs and what tells of it; [ErrExists] if it is live. An unknown one is no error.
 	Forget(ctx context.Context, id string) error
 }
 

@@ -52,7 +52,7 @@ func (b *temporalBackend) Forget(ctx context.Context, id string) error {
 			return fmt.Errorf("delete run %s: %w", run, err)
 		}
 	}
-	return nil
+	return b.forgetTold(ctx, id)
 }
 
 // runsOf are the runs of an id, the last one first. To delete a run that is open would terminate it, so each is looked at.

@@ -113,6 +113,9 @@ func TestWhatBecameOfAMessage(t *testing.T) {
 	require.Equal(t, signals.MessageState{State: "unknown"}, state("nobody"))
 	p.probes.Release("here")
 	require.NoError(t, a.WhenIdle(t.Context()))
+	_, err = a.Await(t.Context(), "old")
+	requireRefused(t, err, "DISCARDED")
+	require.ErrorContains(t, err, "replaced by message new")
 
 	want := map[string]signals.MessageState{
 		"first":   {State: "ended", Turn: 1, Step: 1, Kind: session.TurnCompleted, Consumed: true},

@@ -15,8 +15,8 @@ import (
 const stateUnknown = "unknown"
 
 // Message is where a message is, or what became of it: what the agent remembers, else what its log says. Without a worker
-// it is the log in the store. State unknown means that the message was never inserted: it was refused, or no worker has
-// taken it yet, see [Agent.Pending].
+// it is the log in the store, and what was accepted since. State unknown means that the message was never inserted: it was
+// refused, or never sent.
 func (a *Agent) Message(ctx context.Context, id string) (signals.MessageState, error) {
 	var live signals.MessageState
 	if a.ask(ctx, signals.QueryMessage, signals.MessageID{ID: id}, &live) && known(live) {
@@ -26,7 +26,21 @@ func (a *Agent) Message(ctx context.Context, id string) (signals.MessageState, e
 	if err == nil && logged.State == stateUnknown && live.State != "" {
 		logged = live // what happened to it waits for its place in the log
 	}
+	if err == nil && logged.State == stateUnknown {
+		return logged, a.untaken(ctx, id, &logged)
+	}
 	return logged, err
+}
+
+// untaken finds a message among what was accepted and no worker has taken.
+func (a *Agent) untaken(ctx context.Context, id string, out *signals.MessageState) error {
+	pending, err := a.pending(ctx, session.Inbox{})
+	for _, p := range pending {
+		if p.Message.ID == id {
+			out.State, out.Target = session.FatePending, p.Target
+		}
+	}
+	return err
 }
 
 // ask queries the agent if somebody answers for it soon; else the store must do.

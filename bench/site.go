@@ -42,6 +42,7 @@ type site struct {
 	ear     ear           // of this process
 	broker  stream.Broker // nil without a voice, or without a worker in this process
 	beats   atomic.Int64  // heartbeats that this process sent
+	made    atomic.Int64  // objects that this process made in the store
 	closers []func()
 }
 
@@ -85,7 +86,7 @@ func (b *bench) open(ctx context.Context, p plan) (s *site, err error) {
 		return s, err
 	}
 	s.closing(s.sdk.Close)
-	if s.store, err = store.Open(ctx, s.folder(), store.Options{Sync: s.sync}); err != nil {
+	if s.store, err = store.Open(ctx, s.folder(), store.Options{Sync: s.sync, Wrap: s.counting}); err != nil {
 		return s, err
 	}
 	s.closing(func() { _ = s.store.Close() })
@@ -127,6 +128,22 @@ func (s *site) count(ctx context.Context, method string, req, reply any, cc *grp
 		s.beats.Add(1)
 	}
 	return invoke(ctx, method, req, reply, cc, opts...)
+}
+
+// counting notes what is made in a store.
+func (s *site) counting(o store.Objects) store.Objects { return counted{o, &s.made} }
+
+type counted struct {
+	store.Objects
+	made *atomic.Int64
+}
+
+func (c counted) Create(ctx context.Context, key string, data []byte) error {
+	err := c.Objects.Create(ctx, key, data)
+	if err == nil {
+		c.made.Add(1)
+	}
+	return err
 }
 
 // dial connects as a worker beside its server does: without compression, which costs time and saves nothing.

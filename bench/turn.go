@@ -142,7 +142,7 @@ func (b *bench) oneByOne(ctx context.Context, s *site) error {
 	return nil
 }
 
-// bill counts the billable actions of one turn.
+// bill counts the billable actions of one turn, and the objects that another one makes in the store.
 func (b *bench) bill(ctx context.Context, s *site) error {
 	a, err := s.newAsker(ctx, "bill", plain)
 	if err != nil {
@@ -158,6 +158,9 @@ func (b *bench) bill(ctx context.Context, s *site) error {
 	after, attributes, err := s.actions(ctx, "bill")
 	b.atMost("billable actions of a turn, without search attributes", float64(after-before), "", turnActions)
 	b.add("  changes of search attributes, where they are registered", float64(attributes-attributesBefore), "")
+	made := s.made.Load()
+	err = errors.Join(err, a.turn(ctx))
+	b.add("objects that a turn makes in the store", float64(s.made.Load()-made), "")
 	return err
 }
 

@@ -142,7 +142,7 @@ func TestEveryVerbPrintsJSON(t *testing.T) {
 	require.Equal(t, 2, p.run("request", id, "one").code)
 }
 
-func TestAnInboxIsEditedByHand(t *testing.T) { // issue 5, item 5
+func TestAnInboxIsEditedByHand(t *testing.T) { // docs/decisions/0014
 	p := here(t)
 	p.worker()
 	a := p.create("a")
@@ -225,6 +225,8 @@ func TestTheLogAndTheInboxNeedNoWorker(t *testing.T) { // A3.3
 	require.Contains(t, lines[0], "for later")
 	require.Contains(t, lines[1], "next-turn  m1  large large")
 	require.Contains(t, lines[2], "next-step  m2  and more  (no worker has taken it yet)")
+	require.Equal(t, "pending in next-step\n", p.ok("inbox", a.ID(), "m2"))
+	require.Contains(t, p.fails(4, "followup", a.ID(), "not now", "--only-if-idle"), "no worker")
 	shown := p.show(a)
 	require.Equal(t, []string{"idle", "assistant", "scripted/demo"}, []string{shown.Status, shown.Definition, shown.Model})
 	require.Equal(t, []int{1, 2, 3}, []int{shown.Turn, shown.Step, len(shown.Inbox)})

@@ -158,7 +158,7 @@ func (s *scene) checkErrand(agent, n string, classes []string, l ledger, failed 
 	var texts []string
 	for i, class := range classes {
 		s.checkResult(agent, n, class, results[i])
-		texts = append(texts, resultText(results[i]))
+		texts = append(texts, brief(resultText(results[i])))
 	}
 	s.checkSaid(l, report(n, texts), failed)
 }
@@ -171,7 +171,7 @@ func (s *scene) checkResult(agent, n, class string, r session.ToolResult) {
 	happened := err == nil
 	switch {
 	case r.Error == nil && class == "pure":
-		require.Equal(s.t, "pure "+n, resultText(r))
+		require.Equal(s.t, "pure "+n, brief(resultText(r)))
 	case r.Error == nil:
 		require.True(s.t, happened, "%s of errand %s is said to have happened: %s", class, n, resultText(r))
 		require.Equal(s.t, e.Value, resultText(r), "the real outcome")

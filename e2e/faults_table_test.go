@@ -58,7 +58,7 @@ func deaths() []strike {
 		{where: "after a part of the journal", trap: trap{Point: "create journal after", Skip: 1}},
 		{where: "before a head is named", trap: trap{Point: "create heads before"}},
 		{where: "after a head was named", trap: trap{Point: "create heads after"}},
-		{where: "before a body is stored", trap: trap{Point: "create blobs before"}},
+		{where: "before a body is stored", trap: trap{Point: "create blobs before"}, definition: wordy, may: unknown},
 		{where: "before a heartbeat", trap: trap{Point: "RecordActivityTaskHeartbeat before"}},
 		{where: "after a heartbeat", trap: trap{Point: "RecordActivityTaskHeartbeat after", Skip: 1}},
 		{where: "before a step is answered", trap: trap{Point: "RespondActivityTaskCompleted before"}},
@@ -159,7 +159,7 @@ func outages() (all []strike) {
 		{where: "of an answer", trap: trap{Point: "create segments before", Skip: 1}, often: true},
 		{where: "of the journal", trap: trap{Point: "create journal before", Skip: 1}},
 		{where: "of a head", trap: trap{Point: "create heads before"}},
-		{where: "of a body", trap: trap{Point: "create blobs before"}},
+		{where: "of a body", trap: trap{Point: "create blobs before"}, definition: wordy, may: unknown},
 		{where: "of a start in the ledger", trap: trap{Point: "create effects/started before", In: "2-once"}, may: unknown},
 		{where: "of a result in the ledger", trap: trap{Point: "create effects/done before", In: "2-once"}, may: unknown},
 	}, torn, tear, trapped)...)

@@ -38,6 +38,7 @@ const beVictim = "EVERTURN_E2E_VICTIM"
 const (
 	acting = "acting" // calls a tool of every effect class, then says what they said
 	gated  = "gated"  // the same, with gates
+	wordy  = "wordy"  // the same, and one of the tools says so much that its words are a body of their own
 )
 
 // victim starts this program as a worker that can be trapped.
@@ -89,12 +90,15 @@ func newVictim(ctx context.Context, home string, x *traps) (*worker.Worker, erro
 	if err != nil {
 		return nil, err
 	}
-	bench := workbench{home, x, 60 * time.Millisecond}
+	bench := workbench{home: home, traps: x, takes: 60 * time.Millisecond}
+	long := bench
+	long.words = 6 << 10
 	w, err := worker.New(ctx, worker.Config{
 		Client: c, TaskQueue: os.Getenv("EVERTURN_E2E_QUEUE"), Store: s, Profile: worker.Embedded, Drain: 5 * time.Second,
 		Providers: []llm.Provider{scripted.New(scripted.Config{Default: scripted.Model{Respond: respond, Pace: 25 * time.Millisecond}})},
 		Definitions: []*plugin.Definition{
 			{Name: acting, Provider: scripted.Name, Model: "acts", Tools: bench.tools()},
+			{Name: wordy, Provider: scripted.Name, Model: "acts", Tools: long.tools()},
 			{Name: gated, Provider: scripted.Name, Model: "acts", Tools: bench.tools(), PreStep: []plugin.PreStepGate{bench.preStep},
 				ToolPreExecute: []plugin.ToolPreGate{bench.preExecute}, ToolPostExecute: []plugin.ToolPostGate{bench.postExecute}},
 		},
@@ -206,7 +210,14 @@ type workbench struct {
 	home  string
 	traps *traps
 	takes time.Duration // the time of a body
+	words int           // bytes that the pure tool adds
 }
+
+// padding makes a result long.
+const padding = "~"
+
+// brief is a result without it.
+func brief(result string) string { return strings.TrimRight(result, padding) }
 
 // An effect is what a tool did to the world.
 type effect struct {
@@ -220,7 +231,7 @@ var errands = map[string][]string{"act": {"once", "keyed", "reconcile", "pure"},
 func (w workbench) tools() (all []*tools.Tool) {
 	for class, option := range map[string]tools.Option{"once": tools.WithEffect(tools.Once), "keyed": tools.WithEffect(tools.Keyed),
 		"pure": tools.WithEffect(tools.Pure), "reconcile": tools.WithReconcile(w.look)} {
-		all = append(all, tools.Must(tools.New(class, "Acts.", w.body(class), option, tools.ParallelSafe())))
+		all = append(all, tools.Must(tools.New(class, "Acts.", w.body(class), option, tools.ParallelSafe(), tools.KeepWhole())))
 	}
 	return all
 }
@@ -239,7 +250,7 @@ func (w workbench) body(class string) func(context.Context, errand) (string, err
 		}
 		w.traps.at("body before", class)
 		if class == "pure" {
-			return "pure " + in.N, nil
+			return "pure " + in.N + strings.Repeat(padding, w.words), nil
 		}
 		value, err := w.act(class, call.Session, in.N, call.Key)
 		w.traps.at("body after", class)
@@ -337,7 +348,7 @@ func outcomes(m session.Message) (out []outcome) {
 	for _, b := range m.Content {
 		if r, ok := b.(session.ToolResultBlock); ok {
 			n, _, _ := strings.Cut(r.ToolCallID, "-")
-			out = append(out, outcome{n, r.Content.Text()})
+			out = append(out, outcome{n, brief(r.Content.Text())})
 		}
 	}
 	return out

@@ -92,7 +92,8 @@ func runWorker() error {
 	bench := workbench{home: home, traps: &traps{home: home}, takes: 300 * time.Millisecond}
 	w, err := worker.New(ctx, worker.Config{
 		Client: c, TaskQueue: os.Getenv("EVERTURN_E2E_QUEUE"), Store: s, Drain: patience,
-		Profile: cmp.Or(worker.Profile(os.Getenv("EVERTURN_E2E_PROFILE")), worker.Embedded),
+		Webhooks: worker.Webhooks{Allow: []string{"127.0.0.1"}},
+		Profile:  cmp.Or(worker.Profile(os.Getenv("EVERTURN_E2E_PROFILE")), worker.Embedded),
 		Providers: []llm.Provider{vendor, scripted.New(scripted.Config{Models: map[string]scripted.Model{
 			"script": {Script: parsed, Position: scripted.ByHistory}}})},
 		Definitions: []*plugin.Definition{

@@ -76,6 +76,9 @@ type Definition struct {
 	Maintenance map[string]MaintenanceTask // by the name that callers use
 	Compaction  *Compaction                // nil: history is never compacted
 
+	// Webhooks are told what happens to the agents of this kind, wherever they run. See docs/webhooks.md.
+	Webhooks []Webhook
+
 	// Listeners observe notifications on the worker that happens to run the agent; a failing one affects nothing.
 	Listeners []Listener
 }
@@ -138,6 +141,9 @@ func (d *Definition) validateRest() error {
 		if err := d.Approval.validate(); err != nil {
 			return fmt.Errorf("definition %s: approval: %w", d.Name, err)
 		}
+	}
+	if err := CheckWebhooks(d.Webhooks); err != nil {
+		return fmt.Errorf("definition %s: %w", d.Name, err)
 	}
 	if d.Params != nil {
 		if _, err := tools.ReadSchema(d.Params); err != nil {

@@ -17,6 +17,9 @@ import (
 // WorkflowType is the type of every agent's workflow.
 const WorkflowType = "EverturnAgent"
 
+// TellWorkflowType is the type of the workflows that tell the world one thing each; their ids begin with the session id.
+const TellWorkflowType = "EverturnTell"
+
 // DefaultTaskQueue is where agents run unless something else is said.
 const DefaultTaskQueue = "everturn"
 
@@ -121,6 +124,7 @@ type Create struct {
 	Tools    *ToolFilter       `json:"tools,omitempty"`    // all of the definition's if absent
 	Queue    string            `json:"queue,omitempty"`    // task queue of its activities; the agent's own if empty
 	Metadata map[string]string `json:"metadata,omitempty"` // for people and programs; the model does not see it
+	Webhooks []Webhook         `json:"webhooks,omitempty"` // that are told what happens to this agent, beside the definition's
 
 	ClientTools []ClientTool `json:"clientTools,omitempty"` // that programs of the caller's run
 
@@ -151,6 +155,13 @@ type ClientTool struct {
 	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema of an object; absent: no arguments
 	TimeoutMS   int64           `json:"timeoutMs,omitempty"`  // how long a result is waited for; 0 means 24 hours
 	Parallel    bool            `json:"parallel,omitempty"`   // calls may wait beside others
+}
+
+// A Webhook is where somebody is told what happens to an agent. It names a secret that the workers know, and holds none.
+type Webhook struct {
+	URL    string   `json:"url"`
+	Events []string `json:"events,omitempty"` // of session.Told; none: all of them
+	Secret string   `json:"secret"`           // name
 }
 
 // Resume asks for a new incarnation of the session of the workflow's own id. See spec §7.1.
@@ -381,6 +392,7 @@ type Configure struct {
 	Queue           Change[string]                     `json:"queue,omitzero"`
 	Metadata        Change[map[string]*string]         `json:"metadata,omitzero"`
 	ClientTools     Change[[]ClientTool]               `json:"clientTools,omitzero"`
+	Webhooks        Change[[]Webhook]                  `json:"webhooks,omitzero"`
 }
 
 // Batch applies several acts before the agent goes on.

@@ -24,7 +24,7 @@ var wire = []any{
 	signals.Create{Definition: "assistant", Title: "Review", Provider: "anthropic", Model: "claude-sonnet-4-5", ReasoningEffort: "high",
 		MaxTokens: 4096, CWD: "/srv", Parent: "parent-1", First: &send, Owned: true, Bond: "1.child-7", Reports: true, Params: json.RawMessage(`{"repo":"x"}`), Sections: []signals.Section{section},
 		Tools: &filter, Queue: "gpu", Metadata: map[string]string{"team": "blue"}, Resume: &signals.Resume{RunID: "run-1"}, Fork: &signals.Fork{Session: "sess-0", At: 22},
-		ClientTools: []signals.ClientTool{clientTool}},
+		ClientTools: []signals.ClientTool{clientTool}, Webhooks: []signals.Webhook{hook}},
 	clientTool,
 	signals.Resume{RunID: "run-1"}, signals.Fork{Session: "sess-0", At: 22},
 	send,
@@ -47,11 +47,12 @@ var wire = []any{
 	signals.ChildNews{ID: "child-1", Bond: "1.child-7", Closed: true, Hash: "ab", Count: 34},
 	section,
 	filter,
+	hook,
 	signals.Configure{RequestID: "r1", Title: signals.To("New"), Provider: signals.To("openai"), Model: signals.To("gpt"), ReasoningEffort: signals.Back[string](),
 		MaxTokens: signals.Back[int](), Params: signals.To(map[string]json.RawMessage{"repo": json.RawMessage("null"), "n": json.RawMessage("1")}),
 		Sections: signals.To([]signals.Section{section}), Tools: signals.To(filter), Queue: signals.Back[string](),
 		Metadata:    signals.To(map[string]*string{"team": nil, "ticket": ptr("T-1")}),
-		ClientTools: signals.To([]signals.ClientTool{clientTool})},
+		ClientTools: signals.To([]signals.ClientTool{clientTool}), Webhooks: signals.To([]signals.Webhook{hook})},
 	signals.Batch{RequestID: "r1", Acts: []signals.Act{act}},
 	act,
 	signals.Receipt{ID: "m1", Disposition: signals.Refused, Revision: 3, Seq: ptr(int64(7)), Found: ptr(true), Code: "INBOX_FULL", Message: "wait",
@@ -92,6 +93,7 @@ var (
 		Arguments: `{"to":"prod"}`, Blob: send.Body, Questions: json.RawMessage(`[]`), Checking: true}
 
 	clientTool = signals.ClientTool{Name: "open_url", Description: "Opens a page.", Parameters: json.RawMessage(`{"type":"object"}`), TimeoutMS: 60000, Parallel: true}
+	hook       = signals.Webhook{URL: "https://hooks.example/agents", Events: []string{"approval.asked"}, Secret: "ops"}
 
 	section = signals.Section{Name: "house", Order: 50, Text: "Be brief."}
 	filter  = signals.ToolFilter{Allow: []string{"echo"}, Deny: []string{"shell"}}

@@ -37,6 +37,7 @@ type Config struct {
 	Definitions []*plugin.Definition
 	Broker      stream.Broker // shared with readers in this process; one is made if nil
 	Profile     Profile       // Stock if empty
+	Webhooks    Webhooks      // whom this worker may tell what happens to agents
 	Drain       time.Duration // how long Stop lets running work finish; 0 means 10 minutes
 	Log         *zap.Logger   // nil: only the SDK's own logger
 	Options     worker.Options
@@ -52,6 +53,9 @@ type Store = *store.Store
 func OpenStore(ctx context.Context, url string) (Store, error) {
 	return store.Open(ctx, url, store.Options{})
 }
+
+// Webhooks say whom a worker may tell what happens to agents, and with which secrets; see docs/webhooks.md.
+type Webhooks = activities.Webhooks
 
 // A Profile chooses timeouts. See architecture A3.15.
 type Profile string
@@ -87,7 +91,7 @@ func New(ctx context.Context, c Config) (*Worker, error) {
 	for name, fn := range map[string]any{
 		work.Setup: acts.Setup, work.Step: acts.Step, work.Tool: acts.Tool, work.Persist: acts.Persist,
 		work.Spill: acts.Spill, work.CancelReason: acts.CancelReason, work.Hook: acts.Hook, work.Maintain: acts.Maintain, work.Look: acts.Look,
-		work.Configure: acts.Configure, work.Reset: acts.Reset, signals.AwaitActivity: await,
+		work.Configure: acts.Configure, work.Tell: acts.Tell, work.Reset: acts.Reset, signals.AwaitActivity: await,
 	} {
 		w.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
@@ -123,7 +127,7 @@ func (c Config) activities(ctx context.Context) (*activities.Activities, error) 
 		return nil, fmt.Errorf("worker: look at the server's search attributes: %w", err)
 	}
 	a, err := activities.New(activities.OnTemporal(activities.Config{
-		Store: c.Store, Registry: registry, Definitions: c.Definitions, Broker: c.Broker,
+		Store: c.Store, Registry: registry, Definitions: c.Definitions, Broker: c.Broker, Webhooks: c.Webhooks,
 		History: activities.History{Service: c.Client.WorkflowService(), Namespace: c.Namespace},
 		Profile: string(c.Profile), Attributes: registered, HeartbeatEvery: c.heartbeat(), Probe: c.Probe, Clock: c.Clock,
 	}))

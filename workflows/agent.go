@@ -24,9 +24,10 @@ type Registry interface {
 	RegisterWorkflowWithOptions(w any, options workflow.RegisterOptions)
 }
 
-// Register registers the agent's workflow.
+// Register registers the agent's workflow, and the one that tells what happens to it.
 func Register(r Registry) {
 	r.RegisterWorkflowWithOptions(Agent, workflow.RegisterOptions{Name: WorkflowType})
+	r.RegisterWorkflowWithOptions(Tell, workflow.RegisterOptions{Name: signals.TellWorkflowType})
 }
 
 // Agent is one long-lived agent. It ends when it is disposed, or when its birth failed.

@@ -95,8 +95,8 @@ func wait(c driver.Call) string {
 func approval(c driver.Call) string {
 	text := fmt.Sprintf("**To be decided:** %s with %s", code(c.Name), arguments(c))
 	text += unless(c.Ask.Reason == "", ", because "+code(c.Ask.Reason)) + "\n\n"
-	text += fmt.Sprintf("* to let it run, send the signal `%s` with %s\n", signals.Approve, code(decision(c.Ask.ID, "")))
-	return text + fmt.Sprintf("* to refuse it, send the signal `%s` with %s", signals.DenyCall, code(decision(c.Ask.ID, "why")))
+	text += fmt.Sprintf("* to let it run, send the signal `%s` with %s\n", signals.Approve, code(payload(signals.Decision{ID: c.Ask.ID, By: you, Digest: c.Ask.Digest})))
+	return text + fmt.Sprintf("* to refuse it, send the signal `%s` with %s", signals.DenyCall, code(payload(signals.Decision{ID: c.Ask.ID, By: you, Reason: "why"})))
 }
 
 // question shows what is asked, as far as it fits.
@@ -106,7 +106,7 @@ func question(c driver.Call) string {
 	if json.Unmarshal(c.Ask.Questions, &questions) != nil {
 		questions = nil
 	}
-	answers := signals.Answers{ID: c.Ask.ID, By: "your name"}
+	answers := signals.Answers{ID: c.Ask.ID, By: you}
 	for _, q := range questions {
 		text += "* " + code(cut(q.Text, shownArguments))
 		var labels []string
@@ -128,11 +128,10 @@ func clientCall(c driver.Call) string {
 	return text + fmt.Sprintf("* to give the result, send the signal `%s` with %s", signals.GiveResult, code(payload(signals.CallResult{ID: c.Ask.ID, Text: "the result"})))
 }
 
-// decision is a payload that a person can copy and complete.
-func decision(id, reason string) string {
-	return payload(signals.Decision{ID: id, By: "your name", Reason: reason})
-}
+// you stands for who answers.
+const you = "your name"
 
+// payload is one that a person can copy and complete.
 func payload(of any) string {
 	raw, err := json.Marshal(of)
 	if err != nil {

@@ -45,14 +45,14 @@ func TestTheDetailsSayHowToDecide(t *testing.T) {
 	due := time.Date(2031, 5, 6, 7, 8, 9, 0, time.UTC).UnixMilli()
 	s := driver.State{Definition: "d", Phase: driver.Tools, Turn: 1, Step: 2, StepOpen: true, Calls: []driver.Call{
 		{Call: work.Call{Name: "shell"}, State: driver.CallRunning},
-		{Call: work.Call{Name: "refund", Arguments: `{"order":1017}`}, State: driver.CallAsking, Ask: &driver.Wait{ID: "1.2.c2", DueMS: due}},
+		{Call: work.Call{Name: "refund", Arguments: `{"order":1017}`}, State: driver.CallAsking, Ask: &driver.Wait{ID: "1.2.c2", DueMS: due, Digest: "d1"}},
 		{Call: work.Call{Name: "mail"}},
 	}}
 	require.Equal(t, strings.Join([]string{
 		"**running** · turn 1 step 2 · `d`",
 		"Waits for tools: shell; somebody to answer what stands below.",
 		"**To be decided:** `refund` with `{\"order\":1017}`",
-		"* to let it run, send the signal `approve` with `{\"id\":\"1.2.c2\",\"by\":\"your name\"}`\n" +
+		"* to let it run, send the signal `approve` with `{\"id\":\"1.2.c2\",\"by\":\"your name\",\"digest\":\"d1\"}`\n" +
 			"* to refuse it, send the signal `deny` with `{\"id\":\"1.2.c2\",\"by\":\"your name\",\"reason\":\"why\"}`\n" +
 			"* nobody decides until 2031-05-06T07:08:09Z: it is refused",
 		"Calls: `shell` running, `refund` asking, `mail` waiting.",

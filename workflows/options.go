@@ -23,6 +23,7 @@ import (
 //	CancelReason  –                    1 s        2 s
 //	Look          –                    10 s       1 min
 //	Reset         –                    1 min      24 h
+//	Tell          –                    15 s       24 h     tell.go
 //
 // The first heartbeat figure is the embedded profile's, the second the stock one's.
 

@@ -38,6 +38,8 @@ func (a *agent) perform(effects []driver.Effect) {
 			a.lookAtChild(e)
 		case driver.TellParent:
 			a.tellParent(e)
+		case driver.Tell:
+			a.tell(e)
 		case driver.StartConfigure:
 			a.configure(e)
 		case driver.Recorded:

@@ -268,6 +268,9 @@ func SpecOf(c signals.Create) work.Spec {
 	for _, tool := range c.ClientTools {
 		s.ClientTools = append(s.ClientTools, work.ClientTool(tool))
 	}
+	for _, w := range c.Webhooks {
+		s.Webhooks = append(s.Webhooks, work.Webhook(w))
+	}
 	if c.Tools != nil {
 		f := work.ToolFilter(*c.Tools)
 		s.Tools = &f

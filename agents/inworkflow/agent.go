@@ -2,6 +2,7 @@ package inworkflow
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/everturn/everturn/session"
 	"github.com/everturn/everturn/signals"
@@ -52,6 +53,9 @@ func (a Agent) send(ctx workflow.Context, act string, m signals.Send) (string, e
 	raw, err := json.Marshal(m)
 	if err == nil {
 		m, err = signals.DecodeSend(act, raw)
+	}
+	if err == nil && m.Conditional() {
+		err = fmt.Errorf("%s: onlyIfIdle, expectedTurn and overlap reject need a receipt, which a workflow does not get: leave them out", act)
 	}
 	if err != nil {
 		return "", &Error{Agent: a.ID, Code: signals.ErrInvalid, Message: err.Error()}

@@ -164,14 +164,18 @@ func TestWhatIsWrongIsNotSent(t *testing.T) {
 		do   func(workflow.Context) error
 		says string
 	}{
-		"no definition":        {start(inworkflow.Options{}), "set Create.Definition"},
-		"a bad id":             {start(inworkflow.Options{ID: "a\n", Create: clerk}), "1–200 characters"},
-		"an act nobody knows":  {start(inworkflow.Options{Create: clerk, WhenCancelled: "x"}), "LeaveIt, StopIt or EndIt"},
-		"somebody else's":      {start(inworkflow.Options{Create: signals.Create{Definition: "clerk", Parent: "p"}}), "leave them out"},
-		"a fork":               {start(inworkflow.Options{Create: signals.Create{Definition: "clerk", Fork: &signals.Fork{}}}), "no part of Start"},
-		"too much":             {start(inworkflow.Options{Create: signals.Create{Definition: "clerk", Title: strings.Repeat("x", signals.MaxRecorded)}}), "at most"},
-		"no id to get":         {func(ctx workflow.Context) error { _, err := inworkflow.Get(ctx, inworkflow.Options{}); return err }, "1–200 characters"},
-		"an empty message":     {func(ctx workflow.Context) error { _, err := a.Ask(ctx, ""); return err }, "exactly one of text, content and body"},
+		"no definition":       {start(inworkflow.Options{}), "set Create.Definition"},
+		"a bad id":            {start(inworkflow.Options{ID: "a\n", Create: clerk}), "1–200 characters"},
+		"an act nobody knows": {start(inworkflow.Options{Create: clerk, WhenCancelled: "x"}), "LeaveIt, StopIt or EndIt"},
+		"somebody else's":     {start(inworkflow.Options{Create: signals.Create{Definition: "clerk", Parent: "p"}}), "leave them out"},
+		"a fork":              {start(inworkflow.Options{Create: signals.Create{Definition: "clerk", Fork: &signals.Fork{}}}), "no part of Start"},
+		"too much":            {start(inworkflow.Options{Create: signals.Create{Definition: "clerk", Title: strings.Repeat("x", signals.MaxRecorded)}}), "at most"},
+		"no id to get":        {func(ctx workflow.Context) error { _, err := inworkflow.Get(ctx, inworkflow.Options{}); return err }, "1–200 characters"},
+		"an empty message":    {func(ctx workflow.Context) error { _, err := a.Ask(ctx, ""); return err }, "exactly one of text, content and body"},
+		"a condition": {func(ctx workflow.Context) error {
+			_, err := a.Followup(ctx, signals.Send{Text: "x", OnlyIfIdle: true})
+			return err
+		}, "need a receipt"},
 		"a message without id": {func(ctx workflow.Context) error { _, err := a.Await(ctx, ""); return err }, "no id"},
 		"no agent to send to": {func(ctx workflow.Context) error {
 			return inworkflow.Agent{}.Dispose(ctx)

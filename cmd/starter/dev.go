@@ -41,6 +41,7 @@ func (a *app) devCmd() *cobra.Command {
 func (a *app) onSite(cmd *cobra.Command, run func(ctx context.Context, s *site, args []string) error) *cobra.Command {
 	l := launch{worker: true, drain: devDrain}
 	serverFlags(cmd, &l.server)
+	a.webhooks.flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := a.site(cmd.Context(), l)
 		if err != nil {
@@ -177,6 +178,7 @@ func (a *app) workerCmd() *cobra.Command {
 			return nil
 		},
 	}
+	a.webhooks.flags(cmd.Flags())
 	cmd.Flags().DurationVar(&drain, "drain", 10*time.Minute, "how long running work may take to finish after SIGTERM")
 	cmd.Flags().StringVar(&version.DeploymentName, "deployment", "", "name of the Temporal worker deployment that this worker is of; agents are pinned to its version")
 	cmd.Flags().StringVar(&version.BuildID, "build-id", "", "the worker's version within the deployment")

@@ -18,6 +18,7 @@ import (
 type recorded struct {
 	params, sections, metadata []string // NAME=VALUE
 	allow, deny                []string
+	webhooks                   []string // SECRET[@EVENT,EVENT]=URL
 	queue                      string
 	clientTools                string // a file
 }
@@ -29,6 +30,7 @@ func (r *recorded) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&r.deny, "deny-tool", nil, "not these tools")
 	f.StringVar(&r.queue, "activity-queue", "", "task queue of the agent's activities (default: its own)")
 	f.StringVar(&r.clientTools, "client-tools", "", "JSON file with a list of tools that programs of yours run: [{\"name\": …, \"description\": …, \"parameters\": {…}}]")
+	f.StringArrayVar(&r.webhooks, "webhook", nil, "is told what happens to the agent, "+webhookSyntax)
 	f.StringArrayVar(&r.metadata, "meta", nil, "metadata, NAME=VALUE; for people and programs, the model does not see it")
 }
 
@@ -129,6 +131,9 @@ func (r *recorded) create(o *agents.CreateOptions) error {
 	if o.ClientTools, err = r.clientToolsOf(); err != nil {
 		return err
 	}
+	if o.Webhooks, err = webhooksOf(r.webhooks); err != nil {
+		return err
+	}
 	o.Tools, o.Queue = r.toolsOf(), r.queue
 	o.Metadata, err = r.metadataOf()
 	return err
@@ -143,7 +148,7 @@ func (a *app) configureCmd() *cobra.Command {
 		Use:   "configure ID",
 		Short: "Change an agent's recorded data, from its next turn on",
 		Long: "Changes what an agent was created with. What is not named stays; --unset gives a field back to the definition:\n" +
-			"title, provider, model, effort, max-tokens, sections, tools, client-tools, activity-queue, params, meta, params.NAME, meta.NAME.\nAn open turn goes on with what it began with.",
+			"title, provider, model, effort, max-tokens, sections, tools, client-tools, webhooks, activity-queue, params, meta, params.NAME, meta.NAME.\nAn open turn goes on with what it began with.",
 		Example: "  starter configure my-agent --model gpt-5 --param repo=everturn\n  starter configure my-agent --deny-tool write_file --unset params.repo",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -201,6 +206,13 @@ func (r *recorded) change() (c signals.Configure, err error) {
 	if sections != nil {
 		c.Sections = signals.To(sections)
 	}
+	hooks, err := webhooksOf(r.webhooks)
+	if err != nil {
+		return c, err
+	}
+	if hooks != nil {
+		c.Webhooks = signals.To(hooks)
+	}
 	if filter := r.toolsOf(); filter != nil {
 		c.Tools = signals.To(*filter)
 	}
@@ -244,6 +256,8 @@ func back(c *signals.Configure, name string) error {
 		c.Metadata = signals.Back[map[string]*string]()
 	case name == "sections":
 		c.Sections = signals.Back[[]signals.Section]()
+	case name == "webhooks":
+		c.Webhooks = signals.Back[[]signals.Webhook]()
 	case name == "tools":
 		c.Tools = signals.Back[signals.ToolFilter]()
 	case name == "client-tools":

@@ -32,7 +32,8 @@ type app struct {
 	oneByOne bool                              // a chat without a terminal reads a line when it is needed
 	quiet    bool                              // say nothing about models
 	version  sdkworker.WorkerDeploymentVersion // of its own worker, or empty
-	parallel *int                              // tool calls in flight, if somebody said so
+	webhooks webhookFlags
+	parallel *int // tool calls in flight, if somebody said so
 	closers  []func()
 }
 
@@ -76,7 +77,7 @@ Every other command works from any machine that reaches Temporal and the store.`
 		a.sendCmd(signals.Followup, "Queue a message for a turn of its own", "starter followup my-agent \"and now the tests\""),
 		a.sendCmd(signals.Steer, "Let a message join the running turn at its next step", "starter steer my-agent \"only the Go files\""),
 		a.sendCmd(signals.Inject, "Add context without waking the agent", "starter inject my-agent \"the build is green again\""),
-		a.inboxCmd(), a.cancelCmd(), a.approveCmd(), a.denyCmd(), a.policyCmd(), a.auditCmd(), a.answerCmd(), a.resultCmd(), a.planCmd(), a.waitCmd(), a.disposeCmd(),
+		a.inboxCmd(), a.cancelCmd(), a.approveCmd(), a.denyCmd(), a.policyCmd(), a.auditCmd(), a.answerCmd(), a.resultCmd(), a.planCmd(), a.approvalsCmd(), a.waitCmd(), a.disposeCmd(),
 		a.maintainCmd(), a.configureCmd(), a.resumeCmd(), a.forkCmd(), a.exportCmd(), a.importCmd(),
 		a.rollCmd(), a.gcCmd(), a.eraseCmd(),
 		a.logCmd(), a.tailCmd(), a.requestCmd(), a.conformanceCmd(),

@@ -72,12 +72,16 @@ func (a *app) startWorker(ctx context.Context, s *site, drain time.Duration) err
 	if err != nil {
 		return err
 	}
+	if err := a.webhooks.hook(defs); err != nil {
+		return err
+	}
 	profile := worker.Stock
 	if s.embedded {
 		profile = worker.Embedded
 	}
 	w, err := worker.New(ctx, worker.Config{Client: s.temporal, Namespace: s.namespace, TaskQueue: a.queue, Store: s.store,
-		Providers: r.providers, Definitions: defs, Broker: s.broker, Profile: profile, Drain: drain, Log: s.log, Options: a.workerOptions()})
+		Providers: r.providers, Definitions: defs, Broker: s.broker, Profile: profile, Drain: drain, Log: s.log, Options: a.workerOptions(),
+		Webhooks: a.webhooks.rules()})
 	if err != nil {
 		return err
 	}

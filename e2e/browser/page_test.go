@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds a wait that only a hanging program reaches.
-const patience = 60 * time.Second
+const patience = 120 * time.Second
 
 // chromium finds the browser. CI has to have one.
 func chromium(t *testing.T) string {

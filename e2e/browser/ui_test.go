@@ -51,7 +51,7 @@ func find(b *tab, d *desk) {
 func read(b *tab, d *desk) {
 	b.click("a", "User Metadata")
 	b.readsFrame(summary, "Refunds of the day")
-	text := b.reads("To be decided: refund with {\"order\":1017,\"amount\":61.5}")
+	text := b.reads(`To be decided: refund with {"order":1017,"amount":61.5}, because money leaves the house`)
 	for _, part := range []string{"running · turn 1 step 2 · refunds · scripted/desk", "Waits for somebody to answer what stands below.", "Tokens: 1686 in, 71 out."} {
 		require.Contains(b.t, text, part)
 	}

@@ -63,7 +63,7 @@ var verbs = map[string]verb{
 	"meta":       {args: "j", places: "tool"},
 	"context":    {args: "n", places: "tool tool-post"},
 	"concludes":  {places: "tool"},
-	"asks":       {args: "jN", places: "tool"},
+	"question":   {args: "jN", places: "tool"},
 	"delegate":   {args: "ntN", places: "tool"},
 	"spawn":      {args: "nN"},
 }

@@ -33,6 +33,7 @@ task tidy: answer {"n":1}
   shown TR(c1)~: head, note, tail of 2000
   sent 2 c1: TR(c1)~
   stored all
+  index none
 `
 
 // A wrong line, and what the runner says of it.
@@ -52,6 +53,7 @@ var wrongAround = []wrongLine{
 	{"tool-pre: c1 c2", "tool-pre: c1", "gate tool-pre: want c1, got c1 c2"},
 	{"c1 c2!", "c1 c2", "gate tool-post: want c1 c2, got c1 c2!"},
 	{"A:1.1 A:1.2", "A:1.1", "gate stopping: want A:1.1"},
+	{"index none", "index 1.1.c1 approval", "index: want 1.1.c1 approval, got none"},
 	{"stored all", "stored 30 of 31", "stored: want 30 of 31, got all"},
 	{"refused UNKNOWN_TASK", "refused BUSY", "refused: want BUSY, got UNKNOWN_TASK"},
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// ask hands the call of a tool to people: `asks [QUESTION, …] [DURATION]`.
+// ask hands the call of a tool to people: `question [QUESTION, …] [DURATION]`.
 func ask(out *tools.Result, d deed) (err error) {
 	q := tools.Questions{}
 	if err := json.Unmarshal([]byte(d.args[0]), &q.Questions); err != nil {

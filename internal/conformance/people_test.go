@@ -11,7 +11,7 @@ import (
 const soundPeople = `# C-900  a sound scenario
 model: tool c1 ask {}
 model: text "ok"
-tool ask: asks [{"id":"q","text":"Well?"}] 1h
+tool ask: question [{"id":"q","text":"Well?"}] 1h
 > clock stop
 > followup a
   IS+(next-turn:a) TS1 IS-(next-turn:1) SS1.1 UM(a) RH(initial) RC CH AM TC(c1) question/asked

@@ -124,7 +124,7 @@ func (w *world) bodyDeed(out *tools.Result, d deed, args json.RawMessage) error 
 		out.Contexts = append(out.Contexts, w.message(d.args[0]))
 	case "concludes":
 		out.ConcludesTurn = true
-	case "asks":
+	case "question":
 		return ask(out, d)
 	case "delegate":
 		child := w.child(d)

@@ -67,6 +67,7 @@ var watches = map[string]func(args []string, value string) (*watch, error){
 	"shown":        parseShown,
 	"sent":         parseSent,
 	"stored":       parseStored,
+	"index":        parseIndex,
 }
 
 // parseWatch reads one line.

@@ -3,7 +3,25 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"strings"
+
+	"github.com/everturn/everturn/agents"
 )
+
+// parseIndex reads `index 1.1.c1 approval, …` or `index none`: what the store lists that waits.
+func parseIndex(args []string, rest string) (*watch, error) {
+	return arriving(named("index", value(args, rest), func(ctx context.Context, r *run) (string, error) {
+		list, _, err := r.site.client.Waiting(ctx, agents.WaitingOptions{})
+		if err != nil || len(list) == 0 {
+			return "none", err
+		}
+		var out []string
+		for _, w := range list {
+			out = append(out, w.ID+" "+w.Kind)
+		}
+		return strings.Join(out, ", "), nil
+	}))
+}
 
 // parseStored reads `stored all`: the store alone has the whole log. Else it says how much of it there is.
 func parseStored(args []string, rest string) (*watch, error) {

@@ -38,6 +38,7 @@ func (d *Driver) ask(c *Call, out work.ToolOut) {
 	}
 	d.await(c, out.DeadlineMS)
 	d.notify("approval/asked", map[string]any{"id": c.Ask.ID, "tool": c.Name, "reason": clip(out.Reason)})
+	d.tellWait(c)
 }
 
 // asked adds what a person must see, and what the decision will be bound to. Workers of before rules on digests say less.
@@ -60,6 +61,8 @@ const (
 	rejected  = "rejected"
 	expired   = "expired"
 	cancelled = "cancelled"
+
+	replied = "answered" // a question, or a call of a program
 )
 
 // A verdict is an outcome and how it came about.
@@ -157,6 +160,7 @@ func (d *Driver) decided(c *Call, v verdict) {
 		}
 	}
 	d.feature("approval/decided", data)
+	d.tellDecided(c, v)
 }
 
 // denied is the result of a call that must not run. See spec §4.8, pipeline 4.

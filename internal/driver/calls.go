@@ -291,7 +291,7 @@ func (d *Driver) onToolLost(in ToolLost) {
 	if c == nil {
 		return
 	}
-	if c.State == CallChecking { // whoever answered is told, whatever the reason
+	if c.State == CallChecking { // nothing was done yet
 		d.uncheckedAnswer(c, in.Message)
 		return
 	}

@@ -30,6 +30,7 @@ func (d *Driver) deferCall(c *Call, out work.ToolOut) {
 	}
 	d.feature(kind, data)
 	d.notify(kind, data)
+	d.tellWait(c)
 }
 
 // await begins the wait.
@@ -73,7 +74,7 @@ func (d *Driver) stopWaiting(c *Call) {
 		return
 	}
 	d.effect(CancelEffect{ID: c.Effect})
-	d.tell(c.Ask.Checking.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall,
+	d.replyLate(c.Ask.Checking.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall,
 		Message: fmt.Sprintf("%.80q waits no longer: it was ended while the answer was being checked", c.Ask.ID)})
 	c.Effect, c.Ask.Checking = "", nil
 }
@@ -100,14 +101,16 @@ func (d *Driver) onAnswered(in Answered) {
 	}
 }
 
-// check lets a worker look at what was said, since it knows the tool; nothing is decided before. The acts of a batch are
-// decided at once, so that none of them can be checked.
+// check lets a worker look at what was said, since it knows the tool; nothing is decided before. A batch does not wait for
+// that.
 func (d *Driver) check(c *Call, by Checking, said work.Said) {
 	if d.replies > 0 {
-		d.reply("", Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedInvalid, Message: "what is checked by a worker cannot be part of a batch: send it alone"})
+		d.reply(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedInvalid,
+			Message: "a worker checks this before it counts: send it by itself, and not in a batch"})
 		return
 	}
 	by.Said = said
+	d.needs(rulesPeople)
 	c.Ask.Checking = &by
 	c.State, c.Effect = CallChecking, d.effectID("tool")
 	in := d.toolIn(c, work.ToolCheck)
@@ -120,7 +123,7 @@ func (d *Driver) onChecked(c *Call, out work.ToolOut) {
 	by := *c.Ask.Checking
 	c.State, c.Ask.Checking = CallAsking, nil
 	if d.stopped() { // by what a gate asked for meanwhile
-		d.tell(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall, Message: "the call was ended while the answer was being checked"})
+		d.replyLate(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedUnknownCall, Message: "the call was ended while the answer was being checked"})
 		d.abandonWait(c, d.unstarted())
 		return
 	}
@@ -128,11 +131,11 @@ func (d *Driver) onChecked(c *Call, out work.ToolOut) {
 		out.Verdict, out.Reason = work.Deny, "nobody said what the decision is about" // it must not run with the arguments of before
 	}
 	if out.Verdict != work.Allow {
-		d.tell(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedInvalid, Message: clip(out.Reason)})
+		d.replyLate(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Refused, Code: RefusedInvalid, Message: clip(out.Reason)})
 		return
 	}
 	d.remember(by.Request)
-	d.tell(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Done})
+	d.replyLate(by.Ref, Receipt{ID: c.Ask.ID, Disposition: Done})
 	if by.Said.Kind == work.WaitApproval {
 		c.Ask.Digest = out.Digest
 		d.settle(c, verdict{outcome: granted, by: by.By, reason: by.Reason, arguments: by.Said.Arguments})
@@ -156,10 +159,11 @@ func (d *Driver) answered(c *Call, by Checking) {
 	if c.Ask.Kind == work.WaitClient {
 		data["isError"] = by.Said.IsError
 		d.feature("client/answered", data)
-		return
+	} else {
+		data["answers"] = by.Said.Answers
+		d.feature("question/answered", data)
 	}
-	data["answers"] = by.Said.Answers
-	d.feature("question/answered", data)
+	d.tellEnded(c, work.WaitEnded{Outcome: replied, By: gist(by.By)})
 }
 
 // onWaitDue ends a wait that nobody ended in time: expiry never runs the tool. See architecture A3.7.
@@ -185,6 +189,7 @@ func (d *Driver) unanswered(c *Call, outcome string) {
 		kind = "client/expired"
 	}
 	d.feature(kind, map[string]any{"id": c.Ask.ID, "callId": c.ID, "outcome": outcome})
+	d.tellEnded(c, work.WaitEnded{Outcome: outcome})
 }
 
 // noAnswer is the result of a call that nobody answered.

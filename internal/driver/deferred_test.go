@@ -10,8 +10,8 @@ import (
 	"github.com/everturn/everturn/session"
 )
 
-// asked is a turn with a call that waits for answers and one that waits for a program.
-const asked = opened + `
+// handedOn is a turn with a call that waits for answers and one that waits for a program.
+const handedOn = opened + `
 			step calls c1*,c2* => SS1.1 UM(a) RH(initial) RC CH×1 AM TC(c1) TC(c2)
 			tool c1 ok defer=question deadline=60000 => question/asked
 			tool c2 ok defer=client => client/called
@@ -23,7 +23,7 @@ const asked = opened + `
 func TestDeferredCalls(t *testing.T) {
 	t.Parallel()
 	runScripts(t, []script{
-		{"answers and a result, in any order", asked + `
+		{"answers and a result, in any order", handedOn + `
 			give 1.1.c2.result
 			calls asking,checking
 			check c2 ok => client/answered
@@ -33,7 +33,7 @@ func TestDeferredCalls(t *testing.T) {
 			receipt done
 			phase step
 		`},
-		{"a worker says that it does not fit: the call waits on", asked + `
+		{"a worker says that it does not fit: the call waits on", handedOn + `
 			answer 1.1.c1.answer
 			check c1 deny
 			receipt refused INVALID
@@ -42,26 +42,26 @@ func TestDeferredCalls(t *testing.T) {
 			check c1 ok => question/answered TR(c1)
 			receipt done
 		`},
-		{"another answer while one is being checked", asked + `
+		{"another answer while one is being checked", handedOn + `
 			answer 1.1.c1.answer
 			answer 1.1.c1.answer
 			receipt refused BUSY
 			check c1 ok => question/answered TR(c1)
 		`},
-		{"the same request twice is applied once, and told so", asked + `
+		{"the same request twice is applied once, and told so", handedOn + `
 			answer 1.1.c1.answer req=r
 			check c1 ok => question/answered TR(c1)
 			receipt done
 			answer 1.1.c1.answer req=r
 			receipt duplicate
 		`},
-		{"a request that did not fit may come again", asked + `
+		{"a request that did not fit may come again", handedOn + `
 			answer 1.1.c1.answer req=r
 			check c1 deny
 			answer 1.1.c1.answer req=r
 			check c1 ok => question/answered TR(c1)
 		`},
-		{"what nobody waits for", asked + `
+		{"what nobody waits for", handedOn + `
 			answer 1.1.c3.answer
 			receipt refused UNKNOWN_CALL
 			answer 1.1.c2.result -- answers are no result
@@ -76,7 +76,7 @@ func TestDeferredCalls(t *testing.T) {
 			answer 1.1.c1.answer -- late
 			receipt refused UNKNOWN_CALL
 		`},
-		{"the worker that checks is lost: the call waits on", asked + `
+		{"the worker that checks is lost: the call waits on", handedOn + `
 			answer 1.1.c1.answer
 			lost tool c1 exhausted
 			receipt refused INVALID
@@ -86,24 +86,24 @@ func TestDeferredCalls(t *testing.T) {
 			receipt refused INVALID
 			calls asking,asking
 		`},
-		{"nobody answers in time", asked + `
+		{"nobody answers in time", handedOn + `
 			wait 60000
 			timer approval => question/expired TR!(c1,NO_ANSWER)
 			calls committed,asking
 			answer 1.1.c1.answer
 			receipt refused UNKNOWN_CALL
 		`},
-		{"the time is over while an answer is being checked", asked + `
+		{"the time is over while an answer is being checked", handedOn + `
 			answer 1.1.c1.answer
 			timer approval => question/expired TR!(c1,NO_ANSWER)
 			receipt refused UNKNOWN_CALL
-			open 
+			calls committed,asking
 		`},
-		{"cancelled", asked + `
+		{"cancelled", handedOn + `
 			cancel => CR(user) question/expired client/expired TR!(c1,ABORTED) TR!(c2,ABORTED) SE TE(aborted user)
 			phase idle
 		`},
-		{"cancelled while an answer and a result are being checked", asked + `
+		{"cancelled while an answer and a result are being checked", handedOn + `
 			answer 1.1.c1.answer
 			give 1.1.c2.result
 			cancel => CR(user) question/expired client/expired TR!(c1,ABORTED) TR!(c2,ABORTED) SE TE(aborted user)
@@ -116,25 +116,25 @@ func TestDeferredCalls(t *testing.T) {
 			lost tool c3 failed => question/expired client/expired TR!(c1,TOOL_NOT_STARTED) TR!(c2,TOOL_OUTCOME_UNKNOWN)
 			tool c3 ok => TR(c3) SE TE(error UNKNOWN)
 		`},
-		{"reset while an answer is being checked: it is checked anew", asked + `
+		{"reset while an answer is being checked: it is checked anew", handedOn + `
 			answer 1.1.c1.answer
 			reset
 			epochs c1@2/1
 			check c1 ok => question/answered TR(c1)
 			receipt done
 		`},
-		{"reset while they wait", asked + `
+		{"reset while they wait", handedOn + `
 			reset
 			calls asking,asking
 			give 1.1.c2.result
 			check c2 ok => client/answered
 		`},
-		{"batch: what takes a check is refused, the rest is applied", asked + `
+		{"batch: what takes a check is refused, the rest is applied", handedOn + `
 			batch answer 1.1.c1.answer; steer b; answer 1.1.c9.answer => IS+(next-step:b)
 			receipt done [refused INVALID] [steered] [refused UNKNOWN_CALL]
 			calls asking,asking
 		`},
-		{"batch: a cancel while an answer is being checked tells whoever answered, not the batch", asked + `
+		{"batch: a cancel while an answer is being checked tells whoever answered, not the batch", handedOn + `
 			answer 1.1.c1.answer
 			batch cancel; followup b => CR(user) question/expired client/expired IS+(next-turn:b) TR!(c1,ABORTED) TR!(c2,ABORTED) SE TE(aborted user) TS2 IS-(next-turn:1)
 			receipt done [done] [queued]
@@ -176,7 +176,7 @@ func TestDeferredCalls(t *testing.T) {
 			calls posting
 			post c1 error NO_ANSWER => TR!(c1,NO_ANSWER) SE
 		`},
-		{"a run ends while a question is open", asked + `
+		{"a run ends while a question is open", handedOn + `
 			status running,running+question
 			roll
 			resume
@@ -193,7 +193,7 @@ func TestDeferredCalls(t *testing.T) {
 // What the log says of a question is what people must see to answer it, and who answered what.
 func TestTheLogTellsOfQuestions(t *testing.T) {
 	t.Parallel()
-	w := runScript(t, asked+`
+	w := runScript(t, handedOn+`
 			answer 1.1.c1.answer text=2
 			check c1 ok => question/answered TR(c1)
 			give 1.1.c2.result failed
@@ -214,7 +214,7 @@ func TestTheLogTellsOfQuestions(t *testing.T) {
 // The worker that checks is given the questions as they were asked.
 func TestACheckIsToldWhatWasAskedAndSaid(t *testing.T) {
 	t.Parallel()
-	w := runScript(t, asked, false)
+	w := runScript(t, handedOn, false)
 	w.feed(Answered{Ref: w.ref(), ID: "1.1.c1.answer", Said: work.Said{Kind: work.WaitQuestion, Answers: json.RawMessage(`[1]`)}})
 	in := w.tool("c1").effect.(StartTool).In
 	require.Equal(t, work.ToolCheck, in.Mode)

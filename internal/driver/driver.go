@@ -183,16 +183,16 @@ func (d *Driver) effectID(kind string) string {
 
 // reply answers a caller; inside a batch the receipt joins the batch's own.
 func (d *Driver) reply(ref string, r Receipt) {
+	r.Revision = d.state.Revision
 	if d.replies > 0 {
-		r.Revision = d.state.Revision
 		d.batch = append(d.batch, r)
 		return
 	}
-	d.tell(ref, r)
+	d.replyLate(ref, r)
 }
 
-// tell answers a caller who asked before: not what is applied now.
-func (d *Driver) tell(ref string, r Receipt) {
+// replyLate answers a caller whose own input is over, whatever the one at hand is.
+func (d *Driver) replyLate(ref string, r Receipt) {
 	r.Revision = d.state.Revision
 	if r.Disposition == Refused && ref == "" {
 		d.notify("agent/refused", r)

@@ -8,7 +8,7 @@ import (
 )
 
 // An Effect is something to carry out: [StartSetup], [StartStep], [StartTool], [StartPersist], [StartTimer],
-// [StartHook], [StartMaintain], [StartConfigure], [StartChild], [TellChild], [LookAtChild], [TellParent], [CancelEffect], [Reply],
+// [StartHook], [StartMaintain], [StartConfigure], [StartChild], [TellChild], [LookAtChild], [TellParent], [Tell], [CancelEffect], [Reply],
 // [Notify], [Transition], [Recorded], [Rollover], [Close], [Defect]. The set is closed. What has an id is answered by the input that
 // names it.
 type Effect interface{ isEffect() }
@@ -89,6 +89,11 @@ type TellParent struct {
 	Bond   string
 	Closed bool      // else idle
 	Head   work.Head // of the log in the store
+}
+
+// Tell tells the world something. Nobody waits for it: it outlives the run, and the agent.
+type Tell struct {
+	In work.TellIn
 }
 
 // StartConfigure checks a change of the recorded data and stores what it comes to; answered by [ConfigureDone] or
@@ -208,6 +213,7 @@ func (StartChild) isEffect()     {}
 func (TellChild) isEffect()      {}
 func (LookAtChild) isEffect()    {}
 func (TellParent) isEffect()     {}
+func (Tell) isEffect()           {}
 func (StartConfigure) isEffect() {}
 func (Recorded) isEffect()       {}
 func (CancelEffect) isEffect()   {}

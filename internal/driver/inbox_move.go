@@ -68,6 +68,7 @@ func (d *Driver) ids(target string) (ids []string) {
 
 // move lets pending messages stand elsewhere: one event, and no message is discarded or inserted.
 func (d *Driver) move(target string, start int, ids []string) {
+	d.needs(rulesPeople)
 	d.log(session.InboxMoved{Target: target, Start: start, IDs: slices.Clone(ids)})
 	moved := make([]Pending, 0, len(ids))
 	for _, id := range ids {

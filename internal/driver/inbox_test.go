@@ -139,3 +139,23 @@ func TestAStateOfAnEarlierWorkerKnowsLessOfItsMessages(t *testing.T) {
 	require.Equal(t, 0, w.state().Fate("older").Step)
 	require.Equal(t, 1, w.state().Fate("m").Step)
 }
+
+// A new order of a full inbox is the largest event that there is beside a message; it goes into the store by itself.
+func TestAFullInboxIsReordered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var ids []string
+	for i := range MaxPending - 1 {
+		w.inject(uuid(i), 0)
+		ids = append([]string{uuid(i)}, ids...)
+	}
+	w.hold = true
+	w.feed(Reordered{Ref: w.ref(), IDs: ids})
+	require.Equal(t, Done, w.receipt.Disposition)
+	require.Less(t, w.state().Log.Bytes, work.LendLimit)
+	w.hold = false
+	w.settleOpen()
+	require.Empty(t, w.state().Log.Tail)
+	w.feed(Sent{Message: user("wake", 0), Target: session.NextTurn, Wakeup: true})
+	require.Equal(t, append(ids, "wake"), w.state().Batch)
+}

@@ -175,6 +175,7 @@ func (d *Driver) timer(kind string, delayMS int64, summary string) string {
 func (d *Driver) fail(f *session.Failure) {
 	d.state.LastError = f
 	d.notify("agent/error", map[string]any{"turn": d.state.Turn, "step": d.state.Step, "error": f})
+	d.tell(session.ToldError, work.TellIn{Failure: f})
 }
 
 // onTimer ends the wait that the timer stands for: a retry (spec §4.7.6), somebody's answer, a child, a flush.

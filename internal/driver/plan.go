@@ -9,6 +9,7 @@ func (d *Driver) onPlan(in PlanAsked) {
 	d.remember(in.Request)
 	if d.state.Plan != in.On {
 		d.state.Plan = in.On
+		d.needs(rulesPeople)
 		data := map[string]any{"active": in.On, "by": clip(in.By)}
 		d.feature("plan/mode", data)
 		d.notify("plan/mode", data)

@@ -110,7 +110,7 @@ func (w *walker) reincarnate() {
 }
 
 func (w *walker) anyManifest() work.Manifest {
-	m := work.Manifest{Rules: work.Rules, MaxParallel: w.r.IntN(4), SessionStart: w.chance(2), TurnStopping: w.chance(2)}
+	m := work.Manifest{Rules: work.Rules, MaxParallel: w.r.IntN(4), SessionStart: w.chance(2), TurnStopping: w.chance(2), Tells: session.Told()}
 	if w.chance(2) {
 		m.Approvals = &work.Approvals{Mode: anyMode[w.r.IntN(len(anyMode)-1)], Allow: []work.Rule{{Tool: "echo", Digest: "d3"}}}
 	}

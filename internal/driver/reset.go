@@ -24,6 +24,7 @@ func (d *Driver) onReset(in Reset) {
 	s.giveUp(in.Out.Epoch)
 	d.learn(in.Out.Worker, "")
 	d.loseSight()
+	d.tellWaits()
 	if in.Out.Context != nil {
 		d.insertContext(*in.Out.Context)
 	}

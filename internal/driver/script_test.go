@@ -35,12 +35,13 @@ import (
 //	hook ok|fail CODE [acts=…], task ok|fail CODE [writes=N] [acts=…]
 //	lost step|hook|task|tool ID cancelled|exhausted|unavailable
 //	spawn ID [follows] [req=R], child ID started|failed CODE|idle [stranger]|closed|terminated|seen|gone
-//	hold, release, persist, persist fail, timer KIND, wait MS, roll, resume, born [max=N] [rules=N] [start] [stop] [owned [reports]] [policy=MODE] [allow=TOOL:ARG:PATTERN,…] [acts=…]
+//	hold, release, persist, persist fail, timer KIND, wait MS, roll, resume, born [max=N] [rules=N] [start] [stop] [owned [reports]] [tells=K,K] [policy=MODE] [allow=TOOL:ARG:PATTERN,…] [acts=…]
 //
 // and what must be seen:
 //
 //	status A,B  notes N N  receipt D  open E E  stopped E E  pending step:a,b turn:c  phase P  closed [canceled]
 //	calls S,S  rules MODE ID:TOOL …  delay KIND MS  result JSON|CODE  children a,b  tells cancel a,dispose b  told idle,closed
+//	news KIND[:CALL][:OUTCOME] …: what the world was told
 //	spec S: in force, with * if the next request is rerouted; base S, patch P: what is checked; manifest D: in force
 type script struct{ name, text string }
 
@@ -137,6 +138,8 @@ func (w *world) look(line string) bool {
 		got, w.tells = strings.Join(w.tells, ","), nil
 	case "told":
 		got, w.told = strings.Join(w.told, ","), nil
+	case "news":
+		got, w.news = showNews(w.news), nil
 	case "delay":
 		kind, _, _ := strings.Cut(rest, " ")
 		got = fmt.Sprintf("%s %d", kind, w.find(kind).effect.(StartTimer).DelayMS)
@@ -351,7 +354,7 @@ func (w *world) act(line string) {
 			w.state().Owner, w.state().Bond, w.state().Reports = "p", "1.child-1", a.has("reports")
 		}
 		w.bornAs(work.SetupOut{Acts: parseActs(a.list("acts")), Manifest: work.Manifest{Rules: a.num("rules"), MaxParallel: a.num("max"),
-			SessionStart: a.has("start"), TurnStopping: a.has("stop"), Approvals: w.declared(a)}})
+			SessionStart: a.has("start"), TurnStopping: a.has("stop"), Approvals: w.declared(a), Tells: a.list("tells")}})
 	default:
 		w.feed(w.input(a, w.ref()))
 	}

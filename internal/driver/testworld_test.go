@@ -50,6 +50,7 @@ type world struct {
 	tells     []string          // what children were told
 	told      []string          // what the owner was told
 	firsts    map[string]bool   // messages that interrupt
+	news      []work.TellIn     // what the world was told
 }
 
 // A kid is a child agent, as far as its parent can see.
@@ -340,6 +341,8 @@ func (w *world) carryOut(effects []Effect) {
 			w.tellChild(e)
 		case TellParent:
 			w.told = append(w.told, map[bool]string{true: "closed", false: "idle"}[e.Closed])
+		case Tell:
+			w.checkNews(e.In)
 		case StartConfigure:
 			if w.find("configure") != nil {
 				w.failf("two changes are checked at once")

@@ -14,6 +14,13 @@ const rulesAttributes = 2
 // wake is claimed before one, and the agent's birth is shown after it. See architecture A3.11.
 const RulesRollover = 3
 
+// rulesPeople is the behaviour version whose workers can read that a message was moved or that an agent plans, and can check
+// what somebody said to a call. An older one would refuse the log, or run the call.
+const rulesPeople = 4
+
+// needs keeps the agent from workers that are older than what it has met. See architecture A3.12.
+func (d *Driver) needs(rules int) { d.state.Rules = max(d.state.Rules, rules) }
+
 func (d *Driver) transition(status string, turn int) {
 	s := d.state
 	s.Waiting = d.waiting()

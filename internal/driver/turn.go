@@ -140,6 +140,7 @@ func (d *Driver) shorten() bool {
 func (d *Driver) endTurn(reason session.TurnReason, normal bool) {
 	s := d.state
 	d.log(session.TurnEnd{Turn: s.Turn, Reason: reason})
+	d.tellTurn(reason)
 	d.endClaimed(reason.Kind)
 	s.TurnOpen, s.Normal, s.Phase = false, normal, Draining
 	s.First, s.Owed, s.Cut, s.Concluded, s.Attempt, s.Stops = false, false, false, false, 0, 0

@@ -32,6 +32,8 @@ const (
 	BadResults             // a tool fails, concludes the turn, or brings a context
 	StoreFails             // a persist fails
 	Acts                   // a gate, tool, hook or task steers or cancels
+	Moves                  // promote, in either list
+	Interrupts             // a message that cancels what runs and comes first
 	coins
 )
 
@@ -82,7 +84,7 @@ func (w World) calls() []work.Call {
 
 var coinNames = [coins]string{"messages of A", "messages of B", "cancels", "native cancels", "disposals", "maintenance", "edits", "batches",
 	"rollovers", "answers with calls", "cut answers", "refusals of the gate", "failed steps", "retries", "lost steps", "lost tools, hooks and tasks", "defects",
-	"odd results", "failed persists", "acts of plugins"}
+	"odd results", "failed persists", "acts of plugins", "moves", "interrupts"}
 
 // String lists the bounds.
 func (w World) String() string {

@@ -85,6 +85,7 @@ func (c *view) key() string {
 // by the open effects' roles.
 func blur(s *driver.State) {
 	s.Revision, s.Generation, s.Effects, s.Turn, s.LastError, s.Ended = 0, 0, 0, 0, nil, nil
+	s.Fates, s.ClaimedAt = nil, nil
 	s.Seen = driver.Ring{}
 	s.Step, s.Attempt = min(s.Step, 1), min(s.Attempt, 2)
 	s.Log = driver.Log{Appends: s.Log.Appends, Lent: mark(s.Log.Lent), Broken: s.Log.Broken}

@@ -10,10 +10,11 @@ import (
 // recorded are never changed in place.
 func copyState(s *driver.State) driver.State {
 	c := *s
-	for _, list := range []*[]string{&c.Disposers, &c.Batch, &c.Claimed, &c.Dropped, &c.Seen.IDs} {
+	for _, list := range []*[]string{&c.Disposers, &c.Batch, &c.Claimed, &c.Dropped, &c.Seen.IDs, &c.Fates} {
 		*list = slices.Clone(*list)
 	}
 	c.NextTurn, c.NextStep, c.Ended = slices.Clone(c.NextTurn), slices.Clone(c.NextStep), slices.Clone(c.Ended)
+	c.ClaimedAt = slices.Clone(c.ClaimedAt)
 	c.Log.Tail, c.Log.Waiting = slices.Clone(c.Log.Tail), slices.Clone(c.Log.Waiting)
 	c.Calls, c.Children = slices.Clone(c.Calls), slices.Clone(c.Children)
 	c.Abandoned, c.Configures = slices.Clone(c.Abandoned), slices.Clone(c.Configures)

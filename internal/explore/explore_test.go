@@ -54,8 +54,8 @@ func TestCopyState(t *testing.T) {
 	}
 	walk(reflect.TypeFor[driver.State](), "")
 	require.Equal(t, []string{
-		"Abandoned", "Manifest.Tasks", "Manifest.Approvals", "Metadata", "Refresh", "Change", "Configures", "Log.Tail", "Log.Waiting", "NextTurn", "NextStep", "Cancelled", "Disposers", "Batch", "Claimed", "Dropped", "Calls",
-		"Defect", "Retry", "LastError", "Usage", "Maintenance", "Policy", "Children", "Seen.IDs", "Ended",
+		"Abandoned", "Manifest.Tasks", "Manifest.Approvals", "Manifest.Tells", "Metadata", "Tells", "Refresh", "Change", "Configures", "Log.Tail", "Log.Waiting", "NextTurn", "NextStep", "Cancelled", "Disposers", "Batch", "Claimed", "ClaimedAt", "Dropped", "Calls",
+		"Defect", "Retry", "LastError", "Usage", "Maintenance", "Policy", "Children", "Seen.IDs", "Ended", "Fates",
 	}, shared, "see copyState")
 }
 

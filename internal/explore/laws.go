@@ -122,7 +122,7 @@ func reduce(records []session.Record, box session.Inbox) []string {
 	var out []string
 	for _, r := range records {
 		switch e := r.Event.(type) {
-		case session.InboxSpliced, session.TurnStart, session.StepStart, session.UserMessage, session.AssistantMessage,
+		case session.InboxSpliced, session.InboxMoved, session.TurnStart, session.StepStart, session.UserMessage, session.AssistantMessage,
 			session.AssistantAttempt, session.ToolResult, session.StepEnd, session.CancelRequested:
 			out = append(out, tracer.Trace([]session.Record{r}))
 		case session.TurnEnd:

@@ -134,10 +134,20 @@ func (n *node) others() []move {
 		{"batch: followup, cancel", Batches, func(n *node) { n.batch(false) }},
 		{"a rollover is asked for", Rollovers, func(n *node) { n.input(driver.RollAsked{}) }},
 	}
+	out = append(out, move{"interrupt", Interrupts, (*node).interrupt})
 	if n.state.Rolling {
 		out = append(out, move{rollOver, free, (*node).rollover})
 	}
 	return out
+}
+
+// interrupt sends a message that cancels what runs and comes first.
+func (n *node) interrupt() {
+	ref, m, want := n.ref(), n.message(), ""
+	n.accept(m.ID)
+	n.cancel(func(model *Model) { want = model.Interrupt(m.ID) })
+	n.input(driver.Sent{Ref: ref, Message: m, Bytes: 1, Target: session.NextTurn, Wakeup: true, Interrupt: true})
+	n.want(ref, want)
 }
 
 func (n *node) maintain() {
@@ -182,6 +192,13 @@ func (n *node) edits() []move {
 		n.want(ref, "done")
 	}}}
 	for _, id := range append(pendingIDs(n.state.NextStep), pendingIDs(n.state.NextTurn)...) {
+		for _, target := range []string{session.NextStep, session.NextTurn} {
+			out = append(out, move{"promote " + id + " in " + target, Moves, func(n *node) {
+				ref, found := n.ref(), n.model.Promote(id, target)
+				n.input(driver.Promoted{Ref: ref, ID: id, Target: target})
+				n.found(ref, found)
+			}})
+		}
 		out = append(out,
 			move{"remove " + id, Edits, func(n *node) {
 				ref, found := n.ref(), n.model.Remove(id)

@@ -29,9 +29,14 @@ func (n namer) pending(list []driver.Pending) {
 	}
 }
 
-// event renames the message of an insert or a replacement; of a replaced one only its place counts.
+// event renames the messages of an insert, a move or a replacement; of a replaced one only its place counts.
 func (n namer) event(e string) string {
 	switch {
+	case strings.HasPrefix(e, "ISm"):
+		head, ids, _ := strings.Cut(strings.TrimSuffix(e, ")"), ":")
+		list := strings.Split(ids, ",")
+		n.all(list)
+		return head + ":" + strings.Join(list, ",")
 	case strings.HasPrefix(e, "IS+"):
 		head, id, _ := strings.Cut(strings.TrimSuffix(e, ")"), ":")
 		return head + ":" + n.of(id)

@@ -111,6 +111,10 @@ var sends = []struct {
 // send is a message of one of the senders; the second one waits for its receipt.
 func (p *player) send() {
 	k, m := sends[p.IntN(13)/4], p.message() // the aliases are more common
+	if k.act == signals.Followup && p.IntN(4) == 0 {
+		p.interrupt(m)
+		return
+	}
 	m.Target, m.Wakeup = k.target, k.wake
 	p.did(k.act, m.ID)
 	want := p.model.Send(m.ID, k.target, k.wake)
@@ -124,6 +128,13 @@ func (p *player) send() {
 	var r signals.Receipt
 	require.NoError(p.t, p.Update(p.t.Context(), p.id, k.act, m, &r))
 	require.Equal(p.t, want, string(r.Disposition), "receipt of %s", m.ID)
+}
+
+func (p *player) interrupt(m signals.Send) {
+	p.did("interrupt", m.ID)
+	m.Overlap = signals.OverlapInterrupt
+	p.tell(func(model *Model) { model.Interrupt(m.ID) })
+	p.signal(signals.Followup, m)
 }
 
 // tell tells the model of a cancel, and what follows from it at once.
@@ -189,7 +200,17 @@ func (p *player) edit() {
 	if len(pending) > 0 {
 		id = pending[p.IntN(len(pending))]
 	}
-	if p.IntN(2) == 0 {
+	switch p.IntN(4) {
+	case 0:
+		target := []string{"", session.NextTurn, session.NextStep}[p.IntN(3)]
+		p.did("promote", id, target)
+		p.model.Promote(id, target)
+		p.signal(signals.InboxPromote, signals.Promote{ID: id, Target: target})
+		return
+	case 1:
+		p.reorder()
+		return
+	case 2:
 		p.did("remove", id)
 		p.model.Remove(id)
 		p.signal(signals.InboxRemove, signals.Remove{ID: id})
@@ -199,6 +220,19 @@ func (p *player) edit() {
 	p.did("replace", id, m.ID)
 	p.model.Replace(id, m.ID)
 	p.signal(signals.InboxReplace, signals.Replace{ID: id, With: m})
+}
+
+// reorder shuffles a list.
+func (p *player) reorder() {
+	target := []string{session.NextTurn, session.NextStep}[p.IntN(2)]
+	ids := slices.Clone(*p.model.list(target))
+	p.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	if len(ids) == 0 {
+		return
+	}
+	p.did("reorder", target, ids)
+	p.model.Reorder(target, ids)
+	p.signal(signals.InboxReorder, signals.Reorder{IDs: ids, Target: target})
 }
 
 func (p *player) clear() {

@@ -40,7 +40,7 @@ func quantity(usual, soak, short int) int {
 }
 
 // must is what enough schedules have to meet.
-var must = []string{signals.Followup, signals.Steer, signals.Inject, signals.SendTo, "cancel", "cancel, keepInbox", "remove", "replace", "clear",
+var must = []string{signals.Followup, signals.Steer, signals.Inject, signals.SendTo, "cancel", "cancel, keepInbox", "remove", "replace", "clear", "promote", "reorder", "interrupt",
 	"batch", "maintain", "native cancel", "dispose", "rollover asked for", "cancels that hit", "wakes latched", "attempts repeated", "rollovers", "turns"}
 
 const enough = 300

@@ -5,6 +5,9 @@ package explore
 var Worlds = []World{
 	{Name: "inbox", Short: true, Purse: with(SenderA, 2, SenderB, 1, Cancels, 2, Rollovers, 1)},
 	{Name: "edits", Twists: 2, Purse: with(SenderA, 2, SenderB, 1, Cancels, 1, Edits, 1, Batches, 1)},
+	{Name: "moves", Twists: 3, Short: true, Purse: with(SenderA, 3, Cancels, 1, Moves, 2, Rollovers, 1)},
+	{Name: "interrupts", Twists: 2, Tools: []Tool{{ID: "c1", Gated: true, Asking: true}},
+		Purse: with(SenderA, 2, Cancels, 1, Interrupts, 2, ToolSteps, 1, Retries, 1, Upkeeps, 1, Rollovers, 1)},
 	{Name: "steps", Twists: 4, Purse: with(SenderA, 2, Cancels, 1, Refusals, 1, Failures, 1, Retries, 2, StepLosses, 2, Cuts, 1, Rollovers, 1, Acts, 1)},
 	{Name: "upkeep", Twists: 3, Purse: with(SenderA, 2, Cancels, 2, Upkeeps, 1, Rollovers, 1, StoreFails, 1, ToolLosses, 1, Acts, 1, Disposals, 1)},
 	{Name: "native", Twists: 4, Short: true, Purse: with(SenderA, 1, Cancels, 1, Natives, 2, Disposals, 1, Upkeeps, 1, Rollovers, 1)},

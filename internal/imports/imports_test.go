@@ -44,8 +44,9 @@ var rules = map[string]string{
 	"internal/log":             "",
 	"internal/servertest":      "workflows internal/log",
 	"internal/soak":            "",
+	"internal/webhook":         "",
 
-	"activities": "session signals llm tools plugin internal/work internal/store internal/stream",
+	"activities": "session signals llm tools plugin internal/work internal/store internal/stream internal/webhook",
 	"workflows":  "session signals internal/work internal/driver",
 	"agents":     "session signals internal/store internal/stream",
 	"worker":     "everything",
@@ -79,6 +80,7 @@ var foreign = map[string]string{
 	"github.com/spf13/cobra":              "cmd/starter",
 	"go.uber.org/zap":                     "internal/log worker cmd/starter",
 	"github.com/google/jsonschema-go":     "tools",
+	"github.com/standard-webhooks":        "internal/webhook",
 	"github.com/klauspost/compress":       "internal/store",
 	"github.com/compose-spec/compose-go":  "",
 	"github.com/everturn/everturn/worker": "cmd/starter e2e/... bench/... examples/... internal/conformance everturntest",

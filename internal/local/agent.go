@@ -7,6 +7,7 @@ import (
 
 	"github.com/everturn/everturn/activities"
 	"github.com/everturn/everturn/internal/driver"
+	"github.com/everturn/everturn/internal/work"
 	"github.com/everturn/everturn/signals"
 )
 
@@ -27,6 +28,8 @@ type agent struct {
 	Cancel     *activities.CancelRequest `json:"cancel,omitempty"`     // of this run; a run can be cancelled only once
 	End        *ending                   `json:"end,omitempty"`
 	By         *bond                     `json:"by,omitempty"`
+	Tells      *work.TellIn              `json:"tells,omitempty"`  // it is no agent: this is told
+	Untold     []string                  `json:"untold,omitempty"` // why somebody was not
 
 	driver  *driver.Driver // of the worker that handled the last input; nil: to be restored
 	view    *driver.State  // State, decoded on demand

@@ -115,7 +115,9 @@ func (e *Engine) List(ctx context.Context) iter.Seq2[agents.Listed, error] {
 	e.mu.Lock()
 	var all []agents.Listed
 	for _, a := range slices.Backward(e.runs) {
-		all = append(all, a.listed())
+		if a.Tells == nil {
+			all = append(all, a.listed())
+		}
 	}
 	e.mu.Unlock()
 	return func(yield func(agents.Listed, error) bool) {

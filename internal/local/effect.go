@@ -89,7 +89,7 @@ func (e *Engine) answered(a *agent, fx *effect, p Point, out json.RawMessage, er
 	case fx.Cancelled || fx.Executions >= maxExecutions || fx.expired(e.now):
 		e.lose(a, fx, driver.LostExhausted, "", err.Error())
 	default:
-		e.retry(a, fx)
+		e.retry(fx, err)
 	}
 }
 
@@ -102,9 +102,9 @@ func refusedAs(fx *effect) driver.Lost {
 }
 
 // retry lets a failed effect wait for its next execution. The caller holds the lock.
-func (e *Engine) retry(a *agent, fx *effect) {
+func (e *Engine) retry(fx *effect, err error) {
 	fx.thread = nil
-	fx.Due = millis(e.now.Add(backoff(fx.Executions)))
+	fx.Due = millis(e.now.Add(fx.pause(err)))
 }
 
 // again lets an effect be executed once more because nobody will hear of the last execution. A cancelled one is given
@@ -163,6 +163,8 @@ func call(ctx context.Context, acts Activities, fx *effect) (json.RawMessage, er
 		return crossing(ctx, fx.In, acts.Configure)
 	case work.CancelReason:
 		return crossing(ctx, fx.In, acts.CancelReason)
+	case work.Tell:
+		return crossing(ctx, fx.In, acts.Tell)
 	case work.Look:
 		return crossing(ctx, fx.In, acts.Look)
 	default:

@@ -44,6 +44,6 @@ func (e *Engine) Forget(_ context.Context, id string) error {
 		return fmt.Errorf("forget agent %s: %w", id, agents.ErrExists)
 	}
 	delete(e.agents, id)
-	e.runs = slices.DeleteFunc(slices.Clone(e.runs), func(a *agent) bool { return a.ID == id })
+	e.runs = slices.DeleteFunc(slices.Clone(e.runs), func(a *agent) bool { return a.ID == id || a.Tells != nil && a.Tells.Ident.Session == id })
 	return nil
 }

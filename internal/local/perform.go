@@ -27,6 +27,8 @@ func (e *Engine) effect(a *agent, fx driver.Effect) []notice {
 		e.open(a, &effect{ID: fx.In.ID, Activity: work.Maintain, Mode: fx.In.Task, Turn: fx.In.Turn, In: raw(fx.In)})
 	case driver.StartConfigure:
 		e.open(a, &effect{ID: fx.In.ID, Activity: work.Configure, In: raw(fx.In)})
+	case driver.Tell:
+		e.startTell(fx.In)
 	case driver.StartTimer:
 		a.Timers = append(a.Timers, timer{ID: fx.ID, Due: e.now.Add(time.Duration(fx.DelayMS) * time.Millisecond).UnixMilli()})
 	case driver.CancelEffect:
@@ -66,6 +68,10 @@ func (e *Engine) close(a *agent, fx *effect, i item) {
 			a.Effects = append(a.Effects[:n:n], a.Effects[n+1:]...)
 			fx.thread = nil
 			i.Name, i.ID = fx.Activity, fx.ID
+			if a.Tells != nil {
+				e.informed(a, i)
+				return
+			}
 			e.push(a, i)
 			return
 		}

@@ -48,7 +48,9 @@ func Load(c Config, data []byte) (*Engine, error) {
 	e.now = in.Now
 	for _, a := range in.Agents {
 		e.runs = append(e.runs, a)
-		e.agents[a.ID] = a
+		if a.Tells == nil {
+			e.agents[a.ID] = a
+		}
 	}
 	return e, nil
 }

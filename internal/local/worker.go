@@ -23,6 +23,7 @@ type Activities interface {
 	Maintain(ctx context.Context, in work.MaintainIn) (work.MaintainOut, error)
 	Configure(ctx context.Context, in work.ConfigureIn) (work.ConfigureOut, error)
 	CancelReason(ctx context.Context, in work.CancelReasonIn) (work.CancelReasonOut, error)
+	Tell(ctx context.Context, in work.TellIn) (work.TellOut, error)
 	Look(ctx context.Context, in work.LookIn) (work.LookOut, error)
 }
 

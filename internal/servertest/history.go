@@ -30,7 +30,8 @@ func History(ctx context.Context, c client.Client, id, run string) (*historypb.H
 	return h, nil
 }
 
-// Replay replays a history of an agent as a worker of this tree would.
+// Replay replays a history of an agent as a worker of this tree would. It gives the replayer the id of the workflow: what an
+// agent starts is named after it.
 func Replay(h *historypb.History) error {
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
 		Interceptors:             []interceptor.WorkerInterceptor{workflows.Interceptor(workflows.Options{})},
@@ -40,7 +41,11 @@ func Replay(h *historypb.History) error {
 		return err
 	}
 	workflows.Register(r)
-	return r.ReplayWorkflowHistory(log.Silent(), h)
+	o := worker.ReplayWorkflowHistoryOptions{}
+	if events := h.GetEvents(); len(events) > 0 {
+		o.OriginalExecution.ID = events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
+	}
+	return r.ReplayWorkflowHistoryWithOptions(log.Silent(), h, o)
 }
 
 // What names the machine in a history.

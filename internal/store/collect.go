@@ -32,14 +32,15 @@ const DefaultGrace = 24 * time.Hour
 
 // A Count says how many objects of a kind there are, and how large they are.
 type Count struct {
-	Kind    string `json:"kind"` // segments, blobs, journal, heads, epochs, effects, headers
+	Kind    string `json:"kind"` // segments, blobs, journal, heads, epochs, effects, headers, waiting
 	Objects int    `json:"objects"`
 	Bytes   int64  `json:"bytes"`
 }
 
 // PlanCollect finds what nothing reaches: segments and blobs that no published head, no kept journal or ledger entry and no
 // memory names, heads that a later one replaced, claims of epochs below the highest, journals of steps that the log has left
-// behind, ledger entries of sessions that are remembered nowhere. Nothing is deleted before [Plan.Run].
+// behind, ledger entries of sessions that are remembered nowhere, entries of the index about what ended, or waited in an
+// agent that does not run. Nothing is deleted before [Plan.Run].
 //
 // It reads every log there is. One that cannot be read is an error: what it names would be lost too.
 func (s *Store) PlanCollect(ctx context.Context, o GarbageOptions) (*Plan, error) {

@@ -16,6 +16,9 @@
 // [Store.PlanCollect] finds what nothing reaches any more, [Store.PlanErase] what belongs to one session alone;
 // [Plan.Run] deletes it. Both trust only what they read, and ask whoever runs the sessions what it still holds.
 //
+// [Store.Asked] and [Store.WaitEnded] keep an index of the calls that wait for somebody outside, over all sessions;
+// [Store.Waiting] reads it.
+//
 // Two things it does not do. The epoch check of Append is not atomic with the write: a writer that loses its epoch
 // between the two leaves an orphan segment, which no head of the new epoch reaches. And it never overwrites: the only
 // object ever replaced is a content-addressed one whose bytes do not match its own name. A bucket, which knows no touch,

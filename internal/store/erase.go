@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// PlanErase finds what belongs to one session alone: header, heads, epochs, journals, ledger, the segments it wrote or
+// PlanErase finds what belongs to one session alone: header, heads, epochs, journals, ledger, what the index says of it, the segments it wrote or
 // reaches, and the blobs it reaches. What another session reaches stays, such as the events a fork inherited; so do blobs
 // younger than the grace period, which somebody may be about to name: [Store.PlanCollect] finds them later.
 //
@@ -61,7 +61,7 @@ func (p *Plan) own(objects ...Object) {
 // ownObjects takes what is named after the session, and marks from it.
 func (p *Plan) ownObjects(ctx context.Context, own *marker) error {
 	if b := p.inv.sessions[escape(p.except)]; b != nil {
-		for _, objects := range [][]Object{b.heads, b.epochs, b.journal, b.header} {
+		for _, objects := range [][]Object{b.heads, b.epochs, b.journal, b.waits, b.header} {
 			p.own(objects...)
 		}
 		p.going = p.going[:len(p.going)-len(b.header)]

@@ -18,6 +18,7 @@ const (
 	kindEpochs   = "epochs"
 	kindEffects  = "effects"
 	kindHeaders  = "headers"
+	kindWaiting  = "waiting"
 )
 
 // An inventory is what was in the store at one moment. What is made later is not in it, so it is never deleted.
@@ -35,6 +36,7 @@ type belongings struct {
 	heads   []Object
 	epochs  []Object
 	journal []Object
+	waits   []Object
 }
 
 // stored reports whether there is a session: somebody can read or resume it.
@@ -68,6 +70,10 @@ func (inv *inventory) add(obj Object) {
 		inv.blobs[hash] = obj
 	case kindEffects:
 		inv.effects = append(inv.effects, obj)
+	case kindWaiting:
+		_, rest, _ = strings.Cut(rest, "/")
+		part, _, _ = strings.Cut(rest, "/")
+		inv.of(part).waits = append(inv.of(part).waits, obj)
 	case kindHeaders:
 		inv.of(part).header = append(inv.of(part).header, obj)
 	case kindHeads:
@@ -95,7 +101,7 @@ func (s *Store) idOf(ctx context.Context, part string, b *belongings) (string, e
 	if id, ok := unescape(part); ok {
 		return id, nil
 	}
-	for _, objects := range [][]Object{b.header, b.heads, b.epochs} {
+	for _, objects := range [][]Object{b.header, b.heads, b.epochs, b.waits} {
 		for _, obj := range objects {
 			id, err := s.sessionOf(ctx, obj.Key, part)
 			if !errors.Is(err, ErrNotFound) {

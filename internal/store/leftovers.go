@@ -15,6 +15,7 @@ func (p *Plan) session(ctx context.Context, b *belongings) error {
 	if err != nil {
 		return err
 	}
+	p.waits(b, m)
 	if !b.stored() {
 		return p.leftover(ctx, b, m)
 	}

@@ -103,7 +103,7 @@ func (p *Plan) Finish(ctx context.Context) ([]Count, error) {
 }
 
 // order is which kinds go first: pointers before what they point to, so that nothing points to what is gone.
-var order = []string{kindHeads, kindJournal, kindEffects, kindEpochs, kindSegments, kindBlobs}
+var order = []string{kindWaiting, kindHeads, kindJournal, kindEffects, kindEpochs, kindSegments, kindBlobs}
 
 // inOrder puts later parts of a journal first, so that one which is half gone never looks complete, and the head that counts
 // last of the heads.

@@ -33,6 +33,7 @@ var wire = map[string]any{
 	"ResetIn": &ResetIn{}, "ResetOut": &ResetOut{},
 	"CancelReasonIn": &CancelReasonIn{}, "CancelReasonOut": &CancelReasonOut{},
 	"LookIn": &LookIn{}, "LookOut": &LookOut{},
+	"TellIn": &TellIn{}, "TellOut": &TellOut{},
 }
 
 // TestWire compares each value with all fields set to its golden JSON: a field that is renamed, retyped or lost shows in

@@ -79,6 +79,7 @@ type Spec struct {
 	Tools           *ToolFilter       `json:"tools,omitempty"`
 	Queue           string            `json:"queue,omitempty"`
 	Metadata        map[string]string `json:"metadata,omitempty"`
+	Webhooks        []Webhook         `json:"webhooks,omitempty"`
 	ClientTools     []ClientTool      `json:"clientTools,omitempty"`
 }
 
@@ -111,6 +112,7 @@ type Recorded struct {
 	Queue    string          `json:"queue,omitempty"`
 	Metadata json.RawMessage `json:"metadata,omitempty"` // an object of strings, at most [MetadataLimit] bytes
 	Rerouted bool            `json:"rerouted,omitempty"` // another declared call configuration than before
+	Tells    []string        `json:"tells,omitempty"`    // what its webhooks are for
 }
 
 // The sizes of recorded data, in bytes.
@@ -134,6 +136,7 @@ type Manifest struct {
 	Tasks        []string `json:"tasks,omitempty"` // maintenance tasks, by name
 
 	Approvals *Approvals `json:"approvals,omitempty"` // nil: calls that must be asked about are always asked about
+	Tells     []string   `json:"tells,omitempty"`     // what is told: to webhooks, and to the index of what waits
 
 	// Refreshes says that workers answer with their manifest when it is not this one, so that a task that is not among
 	// Tasks is a worker's to refuse: a later deployment may have added it.
@@ -582,6 +585,7 @@ const (
 	ErrFenced            = "FENCED"
 	ErrInvalidSpec       = "INVALID_SPEC"
 	ErrCreatedHook       = "CREATED_HOOK"
+	ErrUntellable        = "WEBHOOK_REFUSED" // Tell: another try would fail too
 
 	// Of a resume or fork; see spec §7.3.
 	ErrSessionNotFound = "SESSION_NOT_FOUND"

@@ -1,0 +1,4 @@
+package webhook
+
+// Public is public, for tests.
+var Public = public
