@@ -222,6 +222,20 @@ func TestTheNoteOnChangedArgumentsIsKept(t *testing.T) { // D20
 	}
 }
 
+// What a program gives for a call tells of the change, too.
+func TestTheResultOfAProgramTellsOfChangedArguments(t *testing.T) { // D20
+	t.Parallel()
+	for _, failed := range []bool{false, true} {
+		b := called(t, asking(saysText)...)
+		in := b.editedIn()
+		in.Mode, in.Said = work.ToolCheck, &work.Said{Kind: work.WaitClient, Content: session.TextContent("mine"), IsError: failed}
+		out := b.tool(in)
+		require.Equal(t, work.Allow, out.Verdict, out.Reason)
+		require.Equal(t, note+"mine", strings.ReplaceAll(out.Content.Text(), "Error: ", ""))
+		require.Equal(t, failed, out.IsError)
+	}
+}
+
 func (b *bench) shownText(content session.Content) string {
 	ref, stored := storedBody(content)
 	if stored {

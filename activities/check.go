@@ -29,16 +29,3 @@ func (c *call) check(ctx context.Context) (work.ToolOut, error) {
 func refusal(why error) work.ToolOut {
 	return work.ToolOut{Verdict: work.Deny, Reason: clip(strings.Join(strings.Fields(why.Error()), " "))}
 }
-
-// fitting ends the call with what was said: it goes through the stages that come after a body.
-func (c *call) fitting(ctx context.Context, out work.ToolOut) (work.ToolOut, error) {
-	if c.edited() != nil { // a program ran it with a person's arguments
-		var err error
-		if out, err = c.keepNote(ctx, out); err != nil {
-			return out, err
-		}
-	}
-	out, err := c.afterBody(ctx, out)
-	out.Verdict, out.Reason = work.Allow, ""
-	return out, err
-}

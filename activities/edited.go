@@ -56,8 +56,11 @@ func (c *call) tellsEdit(ctx context.Context, out work.ToolOut) (bool, error) {
 	return err == nil && c.isNoted(content), err
 }
 
-// keepNote puts the note back in front of what has become of an outcome that had it.
+// keepNote puts the note back in front of what has become of an outcome that had it, or has to have it.
 func (c *call) keepNote(ctx context.Context, out work.ToolOut) (work.ToolOut, error) {
+	if c.edited() == nil {
+		return out, nil
+	}
 	content, err := c.full(ctx, out.Content)
 	if err != nil || c.isNoted(content) {
 		return out, err

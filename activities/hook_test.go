@@ -188,12 +188,12 @@ func TestABirthThatCannotBeRecordedIsTriedAgain(t *testing.T) {
 func TestAnInvalidDefinitionIsNamed(t *testing.T) {
 	t.Parallel()
 	for says, d := range map[string]plugin.Definition{
-		`Approval.Policy is "sometimes"`:                                          {Approval: &plugin.Approval{Policy: "sometimes"}},
-		"Approval.Allow: rule 1: name the tool":                                   {Approval: &plugin.Approval{Allow: []plugin.Rule{{}}}},
-		"Approval.Allow: rule 2: name the tool, and the argument of each pattern": {Approval: &plugin.Approval{Allow: []plugin.Rule{{Tool: "t"}, {Tool: "t", Args: map[string]string{"": "x"}}}}},
-		"Approval.Allow: at most 64 rules of 8192 bytes in all":                   {Approval: &plugin.Approval{Allow: slices.Repeat([]plugin.Rule{{Tool: "t"}}, 65)}},
-		`maintenance task "a b"`:                                                  {Maintenance: map[string]plugin.MaintenanceTask{"a b": idleTask}},
-		`maintenance task "a" is`:                                                 {Maintenance: map[string]plugin.MaintenanceTask{"a": nil}},
+		`approval: policy is "sometimes"`:                                            {Approval: &plugin.Approval{Policy: "sometimes"}},
+		"approval: rule 1 of allow: name the tool":                                   {Approval: &plugin.Approval{Allow: []plugin.Rule{{}}}},
+		"approval: rule 2 of allow: name the tool, and the argument of each pattern": {Approval: &plugin.Approval{Allow: []plugin.Rule{{Tool: "t"}, {Tool: "t", Args: map[string]string{"": "x"}}}}},
+		"approval: allow has at most 64 rules of 8192 bytes in all":                  {Approval: &plugin.Approval{Allow: slices.Repeat([]plugin.Rule{{Tool: "t"}}, 65)}},
+		`maintenance task "a b"`:                                                     {Maintenance: map[string]plugin.MaintenanceTask{"a b": idleTask}},
+		`maintenance task "a" is`:                                                    {Maintenance: map[string]plugin.MaintenanceTask{"a": nil}},
 	} {
 		d.Name = "d"
 		require.ErrorContains(t, d.Validate(), says)

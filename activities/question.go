@@ -49,7 +49,11 @@ func (c *call) checkAnswers(ctx context.Context) (work.ToolOut, error) {
 
 // endWith ends the call with what was said: it goes through the stages that come after a body.
 func (c *call) endWith(ctx context.Context, out work.ToolOut) (work.ToolOut, error) {
-	out, err := c.afterBody(ctx, out)
+	out, err := c.keepNote(ctx, out)
+	if err != nil {
+		return out, err
+	}
+	out, err = c.afterBody(ctx, out)
 	out.Verdict, out.Reason = work.Allow, ""
 	return out, err
 }

@@ -51,16 +51,16 @@ func (a *Approval) validate() error {
 	switch a.Policy {
 	case "", PolicyAsk, PolicyAllowList, PolicyNever, PolicyAlways:
 	default:
-		return fmt.Errorf("Policy is %q: use %s, %s, %s or %s", a.Policy, PolicyAsk, PolicyAllowList, PolicyNever, PolicyAlways)
+		return fmt.Errorf("policy is %q: use %s, %s, %s or %s", a.Policy, PolicyAsk, PolicyAllowList, PolicyNever, PolicyAlways)
 	}
 	for i, r := range a.Allow {
 		_, nameless := r.Args[""]
 		if r.Tool == "" || nameless {
-			return fmt.Errorf("Allow: rule %d: name the tool, and the argument of each pattern", i+1)
+			return fmt.Errorf("rule %d of allow: name the tool, and the argument of each pattern", i+1)
 		}
 	}
 	if raw, err := json.Marshal(a.Allow); err != nil || len(a.Allow) > maxRules || len(raw) > maxRuleBytes {
-		return fmt.Errorf("Allow: at most %d rules of %d bytes in all", maxRules, maxRuleBytes)
+		return fmt.Errorf("allow has at most %d rules of %d bytes in all", maxRules, maxRuleBytes)
 	}
 	return nil
 }

@@ -86,6 +86,26 @@ func ExampleToolPreGate() {
 	// deny accounts are never deleted by an agent <nil>
 }
 
+// An approval service: nobody is asked about what the definition's rules let run.
+func ExampleApproval() {
+	deploy := func(_ context.Context, in struct{ To string }) (string, error) { return "deployed to " + in.To, nil }
+	d := plugin.Definition{
+		Name:  "clerk",
+		Tools: []*tools.Tool{tools.Must(tools.New("deploy", "Deploys a build.", deploy, tools.NeedsApproval("it changes what people see")))},
+		Approval: &plugin.Approval{
+			Deadline: 24 * time.Hour, // then it is denied
+			Policy:   plugin.PolicyAllowList,
+			Allow:    []plugin.Rule{{Tool: "deploy", Args: map[string]string{"To": "test-*"}}},
+		},
+	}
+	fmt.Println(d.Validate())
+	d.Approval.Policy = "sometimes"
+	fmt.Println(d.Validate())
+	// Output:
+	// <nil>
+	// definition clerk: approval: policy is "sometimes": use ask, allow-list, never or always
+}
+
 // A wrapper that tries a tool once more, and a gate that makes the model try harder.
 func ExampleDefinition_Executed() {
 	again := func(ctx context.Context, _ plugin.ToolCall, next func(context.Context) (tools.Result, error)) (tools.Result, error) {

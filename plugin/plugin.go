@@ -139,7 +139,7 @@ func (d *Definition) validateRest() error {
 	}
 	if d.Approval != nil {
 		if err := d.Approval.validate(); err != nil {
-			return fmt.Errorf("definition %s: Approval.%w", d.Name, err)
+			return fmt.Errorf("definition %s: approval: %w", d.Name, err)
 		}
 	}
 	if err := CheckWebhooks(d.Webhooks); err != nil {
