@@ -71,7 +71,7 @@ const (
 )
 
 var fields = map[string]field{
-	"title": whole, "provider": whole, "model": whole, "reasoningEffort": whole, "maxTokens": whole, "sections": whole, "webhooks": whole,
+	"title": whole, "provider": whole, "model": whole, "reasoningEffort": whole, "maxTokens": whole, "sections": whole, "webhooks": whole, "budget": whole,
 	"tools": whole, "clientTools": whole, "queue": whole, "params": merged, "metadata": merged, "definition": fixed, "cwd": fixed, "parent": fixed,
 }
 

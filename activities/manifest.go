@@ -31,6 +31,7 @@ func manifestOf(d *plugin.Definition, set *tools.Set) work.Manifest {
 	}
 	m.SessionStart, m.TurnStopping = len(d.SessionStart) > 0, len(d.TurnStopping) > 0
 	m.Tasks, m.Approvals, m.Tells = taskNames(d), approvalsOf(d.Approval), work.TellsOf(webhooksOf(d), session.ToldWaits())
+	m.Budget = d.Budget
 	return m
 }
 
@@ -87,6 +88,7 @@ type features struct {
 	Params      json.RawMessage `json:",omitempty"`
 	Tells       []string
 	Webhooks    []plugin.Webhook `json:",omitempty"`
+	Budget      int64            `json:",omitempty"`
 }
 
 // An approvalFeature has what is not declared left out, so that the digests of before stay.
@@ -116,7 +118,7 @@ func digest(d *plugin.Definition, set *tools.Set) string {
 	f := features{
 		Name: d.Name, Route: declaredConfig(d, work.Spec{}), ToolOrder: d.ToolOrder, MaxParallel: d.MaxParallelTools,
 		Gates: gateCounts(d), Approval: (*approvalFeature)(d.Approval), MaxResult: d.MaxResultBytes, Tasks: taskNames(d), Hides: d.Hide != nil, Compaction: d.Compaction, Params: d.Params,
-		Tells: work.TellsOf(webhooksOf(d), session.ToldWaits()), Webhooks: d.Webhooks,
+		Tells: work.TellsOf(webhooksOf(d), session.ToldWaits()), Webhooks: d.Webhooks, Budget: d.Budget,
 	}
 	for _, s := range d.Sections {
 		f.Sections = append(f.Sections, sectionFeature{s.Name, s.Text, s.Order, s.Render != nil, s.Complete})

@@ -41,6 +41,9 @@ func (a *Activities) checkRoute(_ *kind, s work.Spec) error {
 	if s.MaxTokens < 0 {
 		return fmt.Errorf("maxTokens is %d: use a positive number, or leave it out for the definition's", s.MaxTokens)
 	}
+	if s.Budget < 0 {
+		return fmt.Errorf("budget is %d: use a positive number of tokens, or leave it out for the definition's", s.Budget)
+	}
 	if names := a.Registry.Names(); s.Provider != "" && !slices.Contains(names, s.Provider) {
 		return fmt.Errorf("provider %q is not registered with this worker, which has %s", s.Provider, orNone(names))
 	}
@@ -181,5 +184,5 @@ func metadataOf(s work.Spec) json.RawMessage {
 
 // recordedOf is what the workflow must know of a stored spec.
 func recordedOf(digest string, s work.Spec) *work.Recorded {
-	return &work.Recorded{Spec: digest, Title: s.Title, Queue: s.Queue, Metadata: metadataOf(s), Tells: work.TellsOf(s.Webhooks, nil)}
+	return &work.Recorded{Spec: digest, Title: s.Title, Queue: s.Queue, Metadata: metadataOf(s), Tells: work.TellsOf(s.Webhooks, nil), Budget: s.Budget}
 }

@@ -147,6 +147,8 @@ func (a *Activities) delivery(ctx context.Context, in work.TellIn) ([]byte, erro
 			return nil, err
 		}
 		d.Data = data
+	case in.Spent != nil:
+		d.Data = in.Spent
 	default:
 		d.Data = struct {
 			Error *session.Failure `json:"error"`

@@ -59,6 +59,7 @@ type CreateOptions struct {
 	Queue    string              // task queue of its activities; its own if empty
 	Metadata map[string]string   // for people and programs; the model does not see it
 	Webhooks []signals.Webhook   // that are told what happens to this agent, beside the definition's
+	Budget   int64               // tokens whose multiples are told; 0: the definition's
 
 	ClientTools []signals.ClientTool // that programs of the caller's run, see [Agent.Serve]
 }
@@ -195,7 +196,7 @@ func (o *CreateOptions) LimitTokens(n int) error {
 func (o CreateOptions) create() signals.Create {
 	return signals.Create{Definition: o.Definition, Title: o.Title, Provider: o.Provider, Model: o.Model,
 		ReasoningEffort: o.ReasoningEffort, MaxTokens: o.MaxTokens, CWD: o.CWD,
-		Params: o.Params, Sections: o.Sections, Tools: o.Tools, Queue: o.Queue, Metadata: o.Metadata, ClientTools: o.ClientTools, Webhooks: o.Webhooks}
+		Params: o.Params, Sections: o.Sections, Tools: o.Tools, Queue: o.Queue, Metadata: o.Metadata, ClientTools: o.ClientTools, Webhooks: o.Webhooks, Budget: o.Budget}
 }
 
 // validate refuses what could not even be sent; the rest is for the worker to say, who knows the definition.

@@ -37,6 +37,9 @@ const (
 	hired    = "hired"    // its model is the vendor of EVERTURN_BASE_URL, its tools are those of the workbench
 )
 
+// deployed is the variable that makes the definitions asker and inquirer others than they were.
+const deployed = "EVERTURN_E2E_DEPLOYED"
+
 // workerName is the variable that gives a worker another name than its process has.
 const workerName = "EVERTURN_E2E_IDENTITY"
 
@@ -89,6 +92,7 @@ func runWorker() error {
 	if err != nil {
 		return err
 	}
+	news := []plugin.Section{{Name: "news", Text: os.Getenv(deployed)}}
 	bench := workbench{home: home, traps: &traps{home: home}, takes: 300 * time.Millisecond}
 	w, err := worker.New(ctx, worker.Config{
 		Client: c, TaskQueue: os.Getenv("EVERTURN_E2E_QUEUE"), Store: s, Drain: patience,
@@ -98,10 +102,10 @@ func runWorker() error {
 			"script": {Script: parsed, Position: scripted.ByHistory}}})},
 		Definitions: []*plugin.Definition{
 			{Name: helper, Provider: scripted.Name, Model: "script", Tools: slowTools(home)},
-			{Name: asker, Provider: scripted.Name, Model: "script", Tools: slowTools(home), Approval: &plugin.Approval{},
+			{Name: asker, Provider: scripted.Name, Model: "script", Sections: news, Tools: slowTools(home), Approval: &plugin.Approval{},
 				ToolPreExecute: []plugin.ToolPreGate{always}},
 			{Name: smith, Provider: scripted.Name, Model: "script", Tools: bench.tools()},
-			{Name: inquirer, Provider: scripted.Name, Model: "script", Tools: append(slowTools(home), asksOnce(home))},
+			{Name: inquirer, Provider: scripted.Name, Model: "script", Sections: news, Tools: append(slowTools(home), asksOnce(home))},
 			{Name: hired, Provider: vendor.Name(), Model: "m", Tools: bench.tools()},
 		},
 	})

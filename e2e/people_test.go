@@ -60,6 +60,54 @@ func TestAQuestionThatOutlivesItsWorker(t *testing.T) { // A3.7
 	require.Contains(t, trace(records), "TC(c1) question/asked question/answered TR(c1) SE")
 }
 
+// A deploy brings another definition, and an operator sets the run back, while somebody is asked: it is asked once, and what
+// people say counts.
+func TestADeployAndAResetWhileSomebodyIsAsked(t *testing.T) { // A3.7, A3.12
+	for definition, test := range map[string]struct {
+		call, trace string
+		say         func(p *place, id string, d signals.Deferred)
+		once        string // the mark of a body that must not run twice
+	}{
+		asker: {"once {}", "approval/asked approval/decided TR(c1)", func(p *place, id string, d signals.Deferred) {
+			p.write("go", "")
+			p.ok("approve", id, d.ID, "--digest", d.Digest)
+		}, "started-c1-1"},
+		inquirer: {"asks {}", "question/asked question/answered TR(c1)", func(p *place, id string, d signals.Deferred) {
+			p.ok("answer", id, "target=prod", "why=because")
+		}, "asked"},
+	} {
+		t.Run(definition, func(t *testing.T) {
+			p := here(t)
+			script := "tool c1 " + test.call + "\ntext \"I see.\"\ntext \"Yes.\"\n"
+			first := p.helperWorker(script)
+			a, err := p.agents.Create(t.Context(), agents.CreateOptions{ID: p.id("a"), Definition: definition})
+			require.NoError(t, err)
+			id := send(t, a, "act")
+			asked := deferred(t, a, 1)[0]
+			before, err := a.State(t.Context())
+			require.NoError(t, err)
+
+			p.env = append(p.env, deployed+"=Be brief.")
+			p.helperWorker(script)
+			require.Zero(t, first.stop())
+			p.reset(a.ID(), p.taskBefore(a.ID(), nil))
+			until(t, "the run took over", func() bool { s, err := a.State(t.Context()); return err == nil && s.Log.Epoch == 2 })
+			again := deferred(t, a, 1)[0]
+			require.Equal(t, asked, again, "the same wait, to the same deadline")
+			test.say(p, a.ID(), again)
+			require.Equal(t, "I see.", said(t, a, id).Text)
+			idle(t, a)
+			require.Contains(t, trace(p.records(a.ID())), "TC(c1) "+test.trace)
+			require.True(t, p.exists(test.once))
+			require.False(t, p.exists("started-c1-2"))
+			require.Equal(t, "Yes.", ask(t, a, "and now?").Text)
+			after, err := a.State(t.Context())
+			require.NoError(t, err)
+			require.NotEqual(t, before.Manifest, after.Manifest, "the next turn goes by the new definition")
+		})
+	}
+}
+
 // The program that runs a client tool dies, the workers die, and each comes again: the call has one result.
 func TestAClientToolThatOutlivesEverybody(t *testing.T) { // A3.7
 	p := here(t)

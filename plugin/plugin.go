@@ -76,6 +76,9 @@ type Definition struct {
 	Maintenance map[string]MaintenanceTask // by the name that callers use
 	Compaction  *Compaction                // nil: history is never compacted
 
+	// Budget is a number of tokens. It limits nothing: webhooks are told, as budget, each time that an agent has used as many
+	// again, since its workflow began. 0: nobody is told.
+	Budget int64
 	// Webhooks are told what happens to the agents of this kind, wherever they run. See docs/webhooks.md.
 	Webhooks []Webhook
 
@@ -141,6 +144,9 @@ func (d *Definition) validateRest() error {
 		if err := d.Approval.validate(); err != nil {
 			return fmt.Errorf("definition %s: approval: %w", d.Name, err)
 		}
+	}
+	if d.Budget < 0 {
+		return fmt.Errorf("definition %s: Budget is %d: use a positive number of tokens, or 0 for none", d.Name, d.Budget)
 	}
 	if err := CheckWebhooks(d.Webhooks); err != nil {
 		return fmt.Errorf("definition %s: %w", d.Name, err)

@@ -11,12 +11,13 @@ const (
 	ToldClientAnswered   = "client.answered" // or expired, or cancelled
 	ToldTurnEnded        = "turn.ended"
 	ToldError            = "error"
+	ToldBudget           = "budget" // the tokens of an agent passed a multiple of its budget
 )
 
 // Told lists what can be told, in a fixed order.
 func Told() []string {
 	return []string{ToldApprovalAsked, ToldApprovalDecided, ToldQuestionAsked, ToldQuestionAnswered, ToldClientCalled,
-		ToldClientAnswered, ToldTurnEnded, ToldError}
+		ToldClientAnswered, ToldTurnEnded, ToldError, ToldBudget}
 }
 
 // ToldWaits lists what is told of calls that wait for somebody outside.

@@ -125,6 +125,7 @@ type Create struct {
 	Queue    string            `json:"queue,omitempty"`    // task queue of its activities; the agent's own if empty
 	Metadata map[string]string `json:"metadata,omitempty"` // for people and programs; the model does not see it
 	Webhooks []Webhook         `json:"webhooks,omitempty"` // that are told what happens to this agent, beside the definition's
+	Budget   int64             `json:"budget,omitempty"`   // tokens whose multiples are told, see plugin.Definition
 
 	ClientTools []ClientTool `json:"clientTools,omitempty"` // that programs of the caller's run
 
@@ -393,6 +394,7 @@ type Configure struct {
 	Metadata        Change[map[string]*string]         `json:"metadata,omitzero"`
 	ClientTools     Change[[]ClientTool]               `json:"clientTools,omitzero"`
 	Webhooks        Change[[]Webhook]                  `json:"webhooks,omitzero"`
+	Budget          Change[int64]                      `json:"budget,omitzero"`
 }
 
 // Batch applies several acts before the agent goes on.

@@ -261,7 +261,7 @@ func BirthOf(c signals.Create) work.SetupIn {
 // SpecOf is the recorded data that an agent is created with.
 func SpecOf(c signals.Create) work.Spec {
 	s := work.Spec{Definition: c.Definition, Title: c.Title, Provider: c.Provider, Model: c.Model, ReasoningEffort: c.ReasoningEffort,
-		MaxTokens: c.MaxTokens, CWD: c.CWD, Parent: c.Parent, Params: c.Params, Queue: c.Queue, Metadata: c.Metadata}
+		MaxTokens: c.MaxTokens, CWD: c.CWD, Parent: c.Parent, Params: c.Params, Queue: c.Queue, Metadata: c.Metadata, Budget: c.Budget}
 	for _, section := range c.Sections {
 		s.Sections = append(s.Sections, work.Section(section))
 	}

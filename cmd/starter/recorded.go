@@ -21,6 +21,7 @@ type recorded struct {
 	webhooks                   []string // SECRET[@EVENT,EVENT]=URL
 	queue                      string
 	clientTools                string // a file
+	budget                     int64
 }
 
 func (r *recorded) flags(f *pflag.FlagSet) {
@@ -31,6 +32,7 @@ func (r *recorded) flags(f *pflag.FlagSet) {
 	f.StringVar(&r.queue, "activity-queue", "", "task queue of the agent's activities (default: its own)")
 	f.StringVar(&r.clientTools, "client-tools", "", "JSON file with a list of tools that programs of yours run: [{\"name\": …, \"description\": …, \"parameters\": {…}}]")
 	f.StringArrayVar(&r.webhooks, "webhook", nil, "is told what happens to the agent, "+webhookSyntax)
+	f.Int64Var(&r.budget, "budget", 0, "tokens; webhooks are told each time that the agent has used as many again")
 	f.StringArrayVar(&r.metadata, "meta", nil, "metadata, NAME=VALUE; for people and programs, the model does not see it")
 }
 
@@ -134,7 +136,7 @@ func (r *recorded) create(o *agents.CreateOptions) error {
 	if o.Webhooks, err = webhooksOf(r.webhooks); err != nil {
 		return err
 	}
-	o.Tools, o.Queue = r.toolsOf(), r.queue
+	o.Tools, o.Queue, o.Budget = r.toolsOf(), r.queue, r.budget
 	o.Metadata, err = r.metadataOf()
 	return err
 }
@@ -148,7 +150,7 @@ func (a *app) configureCmd() *cobra.Command {
 		Use:   "configure ID",
 		Short: "Change an agent's recorded data, from its next turn on",
 		Long: "Changes what an agent was created with. What is not named stays; --unset gives a field back to the definition:\n" +
-			"title, provider, model, effort, max-tokens, sections, tools, client-tools, webhooks, activity-queue, params, meta, params.NAME, meta.NAME.\nAn open turn goes on with what it began with.",
+			"title, provider, model, effort, max-tokens, sections, tools, client-tools, webhooks, budget, activity-queue, params, meta, params.NAME, meta.NAME.\nAn open turn goes on with what it began with.",
 		Example: "  starter configure my-agent --model gpt-5 --param repo=everturn\n  starter configure my-agent --deny-tool write_file --unset params.repo",
 		Args:    cobra.ExactArgs(1),
 	}
@@ -213,6 +215,9 @@ func (r *recorded) change() (c signals.Configure, err error) {
 	if hooks != nil {
 		c.Webhooks = signals.To(hooks)
 	}
+	if r.budget != 0 {
+		c.Budget = signals.To(r.budget)
+	}
 	if filter := r.toolsOf(); filter != nil {
 		c.Tools = signals.To(*filter)
 	}
@@ -262,6 +267,8 @@ func back(c *signals.Configure, name string) error {
 		c.Tools = signals.Back[signals.ToolFilter]()
 	case name == "client-tools":
 		c.ClientTools = signals.Back[[]signals.ClientTool]()
+	case name == "budget":
+		c.Budget = signals.Back[int64]()
 	case name == "max-tokens":
 		c.MaxTokens = signals.Back[int]()
 	default:

@@ -117,7 +117,7 @@ func (d *Driver) adopt() {
 
 // record notes what the driver itself must know of the recorded data.
 func (s *State) record(r work.Recorded) {
-	s.Spec, s.Title, s.Queue, s.Metadata, s.Tells = r.Spec, r.Title, r.Queue, r.Metadata, r.Tells
+	s.Spec, s.Title, s.Queue, s.Metadata, s.Tells, s.Budget = r.Spec, r.Title, r.Queue, r.Metadata, r.Tells, r.Budget
 }
 
 // rolls reports whether a rollover is wanted and no change is being checked: its answer comes to this run.

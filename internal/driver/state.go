@@ -50,6 +50,7 @@ type State struct {
 	Queue      string          `json:"queue,omitempty"`      // task queue of the activities; empty means the workflow's own
 	Metadata   json.RawMessage `json:"metadata,omitempty"`   // recorded at birth, for people and programs
 	Tells      []string        `json:"tells,omitempty"`      // recorded: what the agent's own webhooks are for
+	Budget     int64           `json:"budget,omitempty"`     // recorded: tokens; 0: the manifest's
 	Rerouted   bool            `json:"rerouted,omitempty"`   // the next request starts from the declared configuration
 	Refresh    *work.Manifest  `json:"refresh,omitempty"`    // goes for the next turn
 	Change     *work.Recorded  `json:"change,omitempty"`     // goes for the next turn

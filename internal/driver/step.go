@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -110,7 +111,8 @@ func (d *Driver) learn(w work.Worker, model string) {
 	}
 }
 
-// spent adds up tokens, to be shown; the log has them step by step.
+// spent adds up tokens, to be shown; the log has them step by step. Who wants to be told of a budget is told of each multiple
+// that they pass.
 func (d *Driver) spent(u *session.Usage) {
 	if u == nil {
 		return
@@ -119,9 +121,19 @@ func (d *Driver) spent(u *session.Usage) {
 	if d.state.Usage != nil {
 		sum = *d.state.Usage // views of the state may share it
 	}
+	before := tokens(sum)
 	d.state.Usage = &session.Usage{InputTokens: sum.InputTokens + u.InputTokens, OutputTokens: sum.OutputTokens + u.OutputTokens,
 		CacheReadTokens: sum.CacheReadTokens + u.CacheReadTokens, CacheWriteTokens: sum.CacheWriteTokens + u.CacheWriteTokens,
 		ReasoningTokens: sum.ReasoningTokens + u.ReasoningTokens}
+	budget, now := cmp.Or(d.state.Budget, d.state.Manifest.Budget), tokens(*d.state.Usage)
+	if budget > 0 && before/budget < now/budget {
+		d.tell(session.ToldBudget, work.TellIn{Spent: &work.Spent{Tokens: now, Budget: budget}})
+	}
+}
+
+// tokens is the sum of all counts, which are disjoint. See spec §2.3.
+func tokens(u session.Usage) int64 {
+	return u.InputTokens + u.OutputTokens + u.CacheReadTokens + u.CacheWriteTokens + u.ReasoningTokens
 }
 
 // settleBatch gives up the claimed messages that a gate kept out of the step.

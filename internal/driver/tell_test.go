@@ -26,6 +26,8 @@ func showNews(news []work.TellIn) string {
 			text += fmt.Sprintf(":%d:%s", in.Turn, in.Reason.Kind)
 		case in.Failure != nil:
 			text += ":" + in.Failure.Code
+		case in.Spent != nil:
+			text += fmt.Sprintf(":%d/%d", in.Spent.Tokens, in.Spent.Budget)
 		}
 		out = append(out, text)
 	}
@@ -147,6 +149,36 @@ func TestARecordedWebhookIsTold(t *testing.T) {
 	require.Equal(t, "turn.ended:1:completed", showNews(w.news))
 	require.Equal(t, []string{"a"}, w.news[0].Ids)
 	require.NotNil(t, w.news[0].Head)
+}
+
+// TestABudgetIsTold: each multiple once; the agent's own takes the place of the definition's.
+func TestABudgetIsTold(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		declared, recorded int64
+		want               []string
+	}{
+		"none":         {want: []string{"", "", "", ""}},
+		"declared":     {declared: 100, want: []string{"", "budget:120/100", "", "budget:460/100"}},
+		"the agent's":  {declared: 100, recorded: 450, want: []string{"", "", "", "budget:460/450"}},
+		"of the agent": {recorded: 1000, want: []string{"", "", "", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := Restore(State{Session: "s", Epoch: 1, Budget: test.recorded, Manifest: work.Manifest{Tells: []string{session.ToldBudget}, Budget: test.declared}})
+			for i, u := range []session.Usage{{InputTokens: 50, OutputTokens: 10}, {InputTokens: 20, CacheReadTokens: 20, CacheWriteTokens: 10, ReasoningTokens: 10}, {OutputTokens: 30}, {InputTokens: 310}} {
+				d.spent(&u)
+				_, effects := d.take()
+				var news []work.TellIn
+				for _, e := range effects {
+					news = append(news, e.(Tell).In)
+				}
+				require.Equal(t, test.want[i], showNews(news))
+			}
+			d.spent(nil)
+			require.Empty(t, d.effects)
+		})
+	}
 }
 
 // TestQuestionsAndCallsOfProgramsAreTold: how they wait, and how that ends.

@@ -55,6 +55,7 @@ type TellIn struct {
 	Ids     []string            `json:"ids,omitempty"`     // turn.ended: of the messages that the turn took, at most a few
 	Head    *Head               `json:"head,omitempty"`    // turn.ended: a log that holds the turn's last message
 	Failure *session.Failure    `json:"failure,omitempty"` // error
+	Spent   *Spent              `json:"spent,omitempty"`   // budget
 
 	// Target is the webhook that is called; empty: the index is kept, and the answer names the webhooks.
 	Target string `json:"target,omitempty"`
@@ -85,6 +86,12 @@ type WaitEnded struct {
 	Reason  string `json:"reason,omitempty"`
 	Via     string `json:"via,omitempty"`
 	Edited  bool   `json:"edited,omitempty"` // the arguments were changed by whoever decided
+}
+
+// Spent is what an agent has used since its workflow began.
+type Spent struct {
+	Tokens int64 `json:"tokens"`
+	Budget int64 `json:"budget"`
 }
 
 // TellOut names the webhooks that are to be called for it.

@@ -80,6 +80,7 @@ type Spec struct {
 	Queue           string            `json:"queue,omitempty"`
 	Metadata        map[string]string `json:"metadata,omitempty"`
 	Webhooks        []Webhook         `json:"webhooks,omitempty"`
+	Budget          int64             `json:"budget,omitempty"` // tokens
 	ClientTools     []ClientTool      `json:"clientTools,omitempty"`
 }
 
@@ -113,6 +114,7 @@ type Recorded struct {
 	Metadata json.RawMessage `json:"metadata,omitempty"` // an object of strings, at most [MetadataLimit] bytes
 	Rerouted bool            `json:"rerouted,omitempty"` // another declared call configuration than before
 	Tells    []string        `json:"tells,omitempty"`    // what its webhooks are for
+	Budget   int64           `json:"budget,omitempty"`   // tokens; 0: the definition's
 }
 
 // The sizes of recorded data, in bytes.
@@ -137,6 +139,7 @@ type Manifest struct {
 
 	Approvals *Approvals `json:"approvals,omitempty"` // nil: calls that must be asked about are always asked about
 	Tells     []string   `json:"tells,omitempty"`     // what is told: to webhooks, and to the index of what waits
+	Budget    int64      `json:"budget,omitempty"`    // tokens whose multiples are told; 0: none
 
 	// Refreshes says that workers answer with their manifest when it is not this one, so that a task that is not among
 	// Tasks is a worker's to refuse: a later deployment may have added it.
