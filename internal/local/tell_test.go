@@ -69,7 +69,7 @@ func toldWorld(t *testing.T, l *listener, text string, options ...option) *world
 	hooked := func(_ *Config, a *activities.Config, _ *scripted.Model) {
 		d := a.Definitions[0]
 		d.Webhooks = []plugin.Webhook{{URL: l.url, Secret: "ops"}}
-		d.Approval, d.ToolPreExecute = &plugin.Approval{}, []plugin.ToolPreGate{ask}
+		d.Approval, d.ToolPreExecute = &plugin.Approval{Deadline: plugin.NoDeadline}, []plugin.ToolPreGate{ask}
 		a.Webhooks = activities.Webhooks{Allow: []string{"127.0.0.1"}, Secret: func(string) (string, bool) { return hookSecret, true }}
 	}
 	w := newWorld(t, text, append([]option{hooked}, options...)...)
