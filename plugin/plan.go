@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -17,12 +16,9 @@ const ExitPlanTool = "exit_plan_mode"
 // to change nothing and to present a plan, people approve it or say what they want changed, and an approval ends plan mode.
 // It is guidance and enforces nothing: gates and guards do, see [View.Plan] and [tools.Call]. The tools are the same in
 // both modes, so that a provider's cache of the prompt stays good.
-func (d *Definition) PlanFirst() error {
-	exit, err := tools.New(ExitPlanTool, "Presents your plan for approval. Only in plan mode, when the plan is complete.", presentPlan,
-		tools.WithEffect(tools.Pure), tools.WithAnswered(planReviewed))
-	if err != nil {
-		return fmt.Errorf("definition %s: %w", d.Name, err)
-	}
+func (d *Definition) PlanFirst() {
+	exit := tools.Must(tools.New(ExitPlanTool, "Presents your plan for approval. Only in plan mode, when the plan is complete.", presentPlan,
+		tools.WithEffect(tools.Pure), tools.WithAnswered(planReviewed)))
 	d.Tools = append(d.Tools, exit)
 	d.Contexts = append(d.Contexts, RuntimeContext{Name: "plan-mode", Order: 100, Render: func(_ context.Context, v View) (string, error) {
 		if !v.Plan {
@@ -30,7 +26,6 @@ func (d *Definition) PlanFirst() error {
 		}
 		return textPlanning, nil
 	}})
-	return nil
 }
 
 const textPlanning = "Plan mode is on. Look at whatever you need, but change nothing: no writes, no commands with effects, no messages to others. " +

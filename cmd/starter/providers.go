@@ -137,9 +137,7 @@ func (a *app) definitions(r route, blobs builtin.Blobs) ([]*plugin.Definition, e
 	second.Name, second.Tools = helper, all
 	second.Sections = append(slices.Clone(main.Sections), plugin.Section{Name: "task", Order: 50,
 		Text: "Another agent gave you a task. Your last answer is all that it will read: let it be complete."})
-	if err := main.PlanFirst(); err != nil { // a helper's plan is its parent's
-		return nil, err
-	}
+	main.PlanFirst() // a helper's plan is its parent's
 	return []*plugin.Definition{main, &second, golden}, nil
 }
 

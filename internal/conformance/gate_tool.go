@@ -21,6 +21,7 @@ var toolGates = []string{"tool-pre", "guard", "tool-execute", "tool-post", "tool
 // pipeline is what a scenario's definition has around its tools.
 type pipeline struct {
 	approval  *plugin.Approval
+	plans     bool
 	maxResult int
 }
 

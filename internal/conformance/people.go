@@ -13,6 +13,15 @@ import (
 	"github.com/google/uuid"
 )
 
+// planFirst reads `plan: first`: the agent can be told to plan before it acts.
+func (s *setup) planFirst(args []string, value string) error {
+	if len(args) > 0 || value != "first" {
+		return errors.New("want `plan: first`")
+	}
+	s.pipeline.plans = true
+	return nil
+}
+
 // ask hands the call of a tool to people: `question [QUESTION, …] [DURATION]`.
 func ask(out *tools.Result, d deed) (err error) {
 	q := tools.Questions{}

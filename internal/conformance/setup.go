@@ -89,6 +89,7 @@ var settings = map[string]func(s *setup, args []string, value string) error{
 	"system":   func(s *setup, _ []string, value string) error { return json.Unmarshal([]byte(value), &s.system) },
 	"cap":      func(s *setup, _ []string, value string) error { return json.Unmarshal([]byte(value), &s.cap) },
 	"approval": (*setup).approvals,
+	"plan":     (*setup).planFirst,
 	"stopping": (*setup).stopping,
 	"task":     (*setup).task,
 	"max-result": func(s *setup, _ []string, value string) error {

@@ -71,6 +71,9 @@ func (w *world) definition() *plugin.Definition {
 	for _, t := range w.tools {
 		d.Tools = append(d.Tools, w.tool(t))
 	}
+	if w.pipeline.plans {
+		d.PlanFirst()
+	}
 	w.guardCalls(d)
 	w.listenToStops(d)
 	w.maintenance(d)

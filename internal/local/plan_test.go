@@ -14,9 +14,7 @@ import (
 )
 
 func plansFirst(_ *Config, c *activities.Config, _ *scripted.Model) {
-	if err := c.Definitions[0].PlanFirst(); err != nil {
-		panic(err)
-	}
+	c.Definitions[0].PlanFirst()
 }
 
 // features are the log's events of a kind.
