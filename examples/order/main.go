@@ -1,7 +1,7 @@
-// Order is a workflow of yours that works with an agent and waits for a person.
+// Order is a workflow of yours that works with two agents and waits for a person.
 //
-// The workflow starts a clerk, asks it for an offer, waits until somebody approves or rejects the order, be it a week, and
-// lets the clerk write to the customer. The program plays the customer; you are the person. Kill it whenever you like and
+// The workflow starts a clerk and an auditor, asks the one for an offer and the other whether it is right, waits until
+// somebody approves or rejects the order, be it a week, and lets the clerk write to the customer. The program plays the customer; you are the person. Kill it whenever you like and
 // start it again with the id of the order, and the order goes on.
 //
 // It needs a Temporal server: `make run` in another terminal, or TEMPORAL_ADDRESS. The model is a script.
@@ -50,18 +50,26 @@ func Order(ctx workflow.Context, text string) (letter string, err error) {
 	}); err != nil {
 		return "", err
 	}
-	clerk, err := inworkflow.Start(ctx, inworkflow.Options{
-		TaskQueue: agentQueue, WhenCancelled: inworkflow.EndIt, Create: signals.Create{Definition: "clerk"}})
+	clerk, err := hire(ctx, "clerk")
 	if err != nil {
 		return "", err
 	}
-	defer clerk.Release(ctx) // an order that is cancelled takes its clerk with it
+	defer clerk.Release(ctx) // an order that is cancelled takes its agents with it
+	auditor, err := hire(ctx, "auditor")
+	if err != nil {
+		return "", err
+	}
+	defer auditor.Release(ctx)
 
 	answer, err := clerk.Ask(ctx, "Make an offer for this order: "+text)
 	if err != nil {
 		return "", err
 	}
-	offer = answer.Text
+	checked, err := auditor.Ask(ctx, "Is this offer right? "+answer.Text)
+	if err != nil {
+		return "", err
+	}
+	offer = answer.Text + " " + checked.Text
 	var decision Decision
 	if err := person(ctx, &decision); err != nil {
 		return "", err
@@ -74,7 +82,16 @@ func Order(ctx workflow.Context, text string) (letter string, err error) {
 	if err != nil {
 		return "", err
 	}
+	if err := auditor.Dispose(ctx); err != nil {
+		return "", err
+	}
 	return answer.Text, clerk.Dispose(ctx)
+}
+
+// hire starts an agent of the order's own.
+func hire(ctx workflow.Context, definition string) (inworkflow.Agent, error) {
+	return inworkflow.Start(ctx, inworkflow.Options{
+		TaskQueue: agentQueue, WhenCancelled: inworkflow.EndIt, Create: signals.Create{Definition: definition}})
 }
 
 // person waits for the decision, as long as it takes.
@@ -118,7 +135,7 @@ func main() {
 // work starts both workers. That of orders is an ordinary one: it needs nothing of agents.
 func work(ctx context.Context, c *agents.Connection) (stop func()) {
 	clerks := must(worker.New(ctx, worker.Config{Client: c.Temporal, Store: c.Store, TaskQueue: agentQueue,
-		Providers: []llm.Provider{model()}, Definitions: []*plugin.Definition{clerk()}}))
+		Providers: []llm.Provider{model()}, Definitions: []*plugin.Definition{clerk(), auditor()}}))
 	check(clerks.Start())
 	orders := sdkworker.New(c.Temporal, orderQueue, sdkworker.Options{})
 	orders.RegisterWorkflow(Order)
@@ -131,12 +148,20 @@ func clerk() *plugin.Definition {
 		Sections: []plugin.Section{{Name: "identity", Text: "You are the clerk of a furniture shop."}}}
 }
 
-// model is a script of two answers: an offer and a letter.
+func auditor() *plugin.Definition {
+	return &plugin.Definition{Name: "auditor", Provider: scripted.Name, Model: "strict",
+		Sections: []plugin.Section{{Name: "identity", Text: "You check the offers of a furniture shop."}}}
+}
+
+// model plays two scripts: an offer and a letter, and the word of the auditor.
 func model() llm.Provider {
-	return scripted.New(scripted.Config{Default: scripted.Model{Position: scripted.ByHistory, Script: scripted.MustParse(`
-		text "12 red chairs for 1,188 €, in two weeks."
-		text "Dear customer, your chairs are on their way."
-	`)}})
+	return scripted.New(scripted.Config{Models: map[string]scripted.Model{
+		"demo": {Position: scripted.ByHistory, Script: scripted.MustParse(`
+			text "12 red chairs for 1,188 €, in two weeks."
+			text "Dear customer, your chairs are on their way."
+		`)},
+		"strict": {Position: scripted.ByHistory, Script: scripted.MustParse(`text "(The price is right.)"`)},
+	}})
 }
 
 func must[T any](v T, err error) T {

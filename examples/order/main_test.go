@@ -37,7 +37,7 @@ func TestAnOrderOutlivesTheProgram(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, first.Start())
 	lines := bufio.NewReader(out)
-	for _, want := range []string{"order:  order-1\n", "offer:  12 red chairs for 1,188 €, in two weeks.\n"} {
+	for _, want := range []string{"order:  order-1\n", "offer:  12 red chairs for 1,188 €, in two weeks. (The price is right.)\n"} {
 		line, err := lines.ReadString('\n')
 		require.NoError(t, err)
 		require.Equal(t, want, line)
@@ -49,7 +49,7 @@ func TestAnOrderOutlivesTheProgram(t *testing.T) {
 	second.Stdin = strings.NewReader("y\n")
 	said, err := second.Output()
 	require.NoError(t, err)
-	require.Equal(t, "order:  order-1\noffer:  12 red chairs for 1,188 €, in two weeks.\n"+
+	require.Equal(t, "order:  order-1\noffer:  12 red chairs for 1,188 €, in two weeks. (The price is right.)\n"+
 		"approve it? (y/n) letter: Dear customer, your chairs are on their way.\n", string(said))
 }
 
