@@ -117,7 +117,7 @@ func TestATurnOverTheWire(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(bodies[1]), &second))
 	require.Equal(t, "test-model", second.Model)
 	require.True(t, second.Stream)
-	require.Len(t, second.Tools, 7)
+	require.Len(t, second.Tools, 9)
 	result := second.Messages[len(second.Messages)-1]
 	require.Equal(t, "tool", result.Role)
 	require.Equal(t, "call_1", result.ToolCallID)

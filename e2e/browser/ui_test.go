@@ -36,8 +36,9 @@ func TestAPersonWhoHasOnlyTheTemporalUI(t *testing.T) {
 func find(b *tab, d *desk) {
 	d.listed(`WorkflowType = "EverturnAgent"`, 2)
 	d.listed(`AgentWaiting = "approval"`, 1)
+	d.listed(`WorkflowType = "EverturnTell"`, 1) // the index of what waits is told
 	b.open(d.ui + "/namespaces/default/workflows")
-	b.sees("main h1", "2 Workflows")
+	b.sees("main h1", "3 Workflows")
 	b.click("[data-testid=toggle-manual-query]", "")
 	b.fill("[data-testid=workflow-manual-search-input]", `AgentWaiting = "approval"`)
 	b.click("main button", "Search")
