@@ -13,8 +13,9 @@ import (
 )
 
 // Demo is the model of an installation without a key. It answers by simple rules: asked to echo something, for the time,
-// to list, read or write files, or to ask the user something, it calls the built-in tool if that is offered; asked to count to a number it counts
-// slowly, so that one can interrupt; to anything else it says what it is and how to get a real model.
+// to list, read or write files, or to ask the user something, it calls the built-in tool if that is offered; asked to count
+// to a number it counts slowly, so that one can interrupt; to anything else it says what it is and how to get a real
+// model.
 //
 // Every answer is a function of the request alone, so it goes on after a restart. Set Pace to 0 for no pauses.
 func Demo() Model {
