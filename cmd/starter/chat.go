@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
@@ -197,19 +198,22 @@ func (a *app) showState(ctx context.Context, agent *agents.Agent) error {
 	return a.print(s, stateText(s)+waitsText(s))
 }
 
-// A view prints a conversation: live text as it arrives, the rest from the log. Either may be ahead of the other.
+// A view prints a conversation: live text as it arrives, the rest from the log. Either may be ahead of the other; live text
+// waits for what comes before its step.
 type view struct {
 	mu      sync.Mutex
 	out     interface{ Write([]byte) (int, error) }
 	step    [2]int            // turn and step of the text that the cursor is in or after
 	shown   map[[2]int]string // live text of steps whose answer was not in the log yet
 	settled [2]int            // the last turn and step whose answer was
+	held    map[[2]int]string // live text of steps that the log has not come to
+	ended   [2]int            // the last turn and step that is over in the log; step 0 of a turn when the one before is over
 	dirty   bool              // the cursor is not at the start of a line
 	asks    chan struct{}     // something may wait for people now, or no more
 }
 
 func newView(out interface{ Write([]byte) (int, error) }) *view {
-	return &view{out: out, shown: map[[2]int]string{}, asks: make(chan struct{}, 1)}
+	return &view{out: out, shown: map[[2]int]string{}, held: map[[2]int]string{}, ended: [2]int{1, 0}, asks: make(chan struct{}, 1)}
 }
 
 func (v *view) print(s string) {
@@ -255,10 +259,38 @@ func (v *view) delta(d agents.Delta) {
 		v.line("… (the answer starts again)")
 		v.shown[at] = ""
 	}
-	if text, ok := d.Chunk.(session.TextDelta); ok {
-		v.write(at, text.Text)
-		v.shown[at] += text.Text
+	text, ok := d.Chunk.(session.TextDelta)
+	switch {
+	case d.Reset:
+		v.held[at] = ""
+	case !ok:
+	case slices.Compare(v.ended[:], []int{d.Turn, d.Step - 1}) < 0:
+		v.held[at] += text.Text
+	default:
+		v.live(at, text.Text)
 	}
+}
+
+func (v *view) live(at [2]int, text string) {
+	v.write(at, text)
+	v.shown[at] += text
+}
+
+// over lets go of the text of the step that comes next. What the log had before the view began is over, too.
+func (v *view) over(r session.Record) {
+	switch e := r.Event.(type) {
+	case session.StepEnd:
+		v.ended = [2]int{e.Turn, e.Step}
+	case session.TurnEnd:
+		v.ended = [2]int{e.Turn + 1, 0}
+	default:
+		return
+	}
+	next := [2]int{v.ended[0], v.ended[1] + 1}
+	if text := v.held[next]; text != "" {
+		v.live(next, text)
+	}
+	delete(v.held, next)
 }
 
 // write shows text of a step.
@@ -278,16 +310,22 @@ func (v *view) follow(ctx context.Context, agent *agents.Agent) {
 			break
 		}
 		from = r.Seq + 1
+		v.mu.Lock()
+		v.over(r)
+		v.mu.Unlock()
 	}
 	for r, err := range agent.Follow(ctx, from) {
 		if err != nil {
 			if ctx.Err() == nil {
-				v.line("(%v)", err)
+				v.say(fmt.Sprintf("(%v)", err))
 			}
-			return
+			break
 		}
 		v.event(r)
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ended = [2]int{math.MaxInt, 0} // what is live comes alone now
 }
 
 func (v *view) event(r session.Record) {
@@ -312,6 +350,7 @@ func (v *view) event(r session.Record) {
 			v.line("  (turn %d: %s)", e.Turn, reasonText(e.Reason))
 		}
 	}
+	v.over(r)
 }
 
 // settle shows what is missing of an answer that is in the log.

@@ -41,6 +41,7 @@ func TestAViewShowsEveryTextOnce(t *testing.T) {
 			var out strings.Builder
 			v := newView(&out)
 			show(v)
+			v.event(session.NewRecord(0, session.StepEnd{Turn: 1, Step: 1}))
 			v.delta(piece(2, "three"))
 			v.event(says(2, "three"))
 			require.Equal(t, "one two\nthree\n", out.String())
@@ -51,7 +52,10 @@ func TestAViewShowsEveryTextOnce(t *testing.T) {
 	v.delta(piece(1, "one "))
 	v.delta(piece(2, "two "))
 	v.event(says(1, "one "))
+	v.event(session.NewRecord(0, session.ToolCall{Turn: 1, Step: 1, CallID: "c", Name: "echo", Arguments: "{}"}))
 	v.delta(piece(2, "three"))
-	v.event(says(2, "two three"))
-	require.Equal(t, "one \ntwo \nthree\n", out.String(), "a log that is a step behind")
+	v.event(session.NewRecord(0, session.StepEnd{Turn: 1, Step: 1}))
+	v.delta(piece(2, " four"))
+	v.event(says(2, "two three four"))
+	require.Equal(t, "one \n  → echo {}\ntwo three four\n", out.String(), "a log that is a step behind")
 }
