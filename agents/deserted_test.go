@@ -38,3 +38,14 @@ func TestACallerLeavesBeforeTheAnswer(t *testing.T) {
 		Return(func(context.Context, string, string, string, ...any) converter.EncodedValue { leave(); return nil }, serviceerror.NewCanceled("context canceled")).Once()
 	require.Error(t, Temporal(c, TemporalOptions{}).Query(ctx, "a", signals.QueryState, nil, &signals.State{}))
 }
+
+// A run that is being renewed lets go of an update that it has not taken: it is asked again.
+func TestAnUpdateThatARunLetsGoOf(t *testing.T) {
+	t.Parallel()
+	let := serviceerror.NewWorkflowNotReady("unexpected workflow task failure")
+	c := &mocks.Client{}
+	c.On("UpdateWorkflow", mock.Anything, mock.Anything).Return(nil, let).Twice()
+	c.On("UpdateWorkflow", mock.Anything, mock.Anything).Return(nil, serviceerror.NewNotFound("gone")).Once()
+	require.ErrorIs(t, Temporal(c, TemporalOptions{}).Update(t.Context(), "a", signals.Steer, signals.Send{Text: "x"}, nil), ErrUnknownAgent)
+	c.AssertNumberOfCalls(t, "UpdateWorkflow", 3)
+}

@@ -70,16 +70,35 @@ func (b *temporalBackend) Signal(ctx context.Context, id, act string, payload an
 func (b *temporalBackend) Update(ctx context.Context, id, name string, payload, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, b.options.AnswerIn)
 	defer cancel()
-	handle, err := b.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: id, UpdateName: name, Args: []any{payload}, WaitForStage: client.WorkflowUpdateStageCompleted,
-	})
-	if err == nil {
-		err = handle.Get(ctx, out)
+	err := b.update(ctx, id, name, payload, out)
+	for letGo(ctx, err) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(queryPause):
+		}
+		err = b.update(ctx, id, name, payload, out)
 	}
 	if deserted(ctx, err) {
 		return fmt.Errorf("%w: %w", ErrNoWorker, err)
 	}
 	return typed(err)
+}
+
+func (b *temporalBackend) update(ctx context.Context, id, name string, payload, out any) error {
+	handle, err := b.client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: id, UpdateName: name, Args: []any{payload}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err != nil {
+		return err
+	}
+	return handle.Get(ctx, out)
+}
+
+// letGo reports an update that the server let go of before the run took it, because the task that it came with failed: as
+// when a signal arrives while the run is being renewed. Nothing has happened then.
+func letGo(ctx context.Context, err error) bool {
+	var notReady *serviceerror.WorkflowNotReady
+	return ctx.Err() == nil && errors.As(err, &notReady)
 }
 
 // deserted reports an answer that the server broke off, and not the caller: the worker that was to give it has stopped.
@@ -88,7 +107,7 @@ func deserted(ctx context.Context, err error) bool {
 	return ctx.Err() == nil && errors.As(err, &canceled)
 }
 
-// queryPause is how long a query that a worker has deserted waits for another one.
+// queryPause is how long what was let go of waits until it is asked again.
 const queryPause = 50 * time.Millisecond
 
 func (b *temporalBackend) Query(ctx context.Context, id, name string, arg, out any) error {
